@@ -1,0 +1,57 @@
+// Package arg holds the argument blocks of the kernels: what a matrix product and an attention step take. It exists so that package
+// kernels (which binds kernels) and kernels/scalar (which defines their bits) share the types; it imports nothing of ours.
+package arg
+
+import "unsafe"
+
+// MatMulArgs describes one product Y[n][r] = Σ_k W[r][k] · X[n][k] over a range of tile rows. Pointers are raw because assembly takes
+// them; the executor has proved the ranges before (format/check).
+type MatMulArgs struct {
+	W       unsafe.Pointer // first tile row of the range
+	WStride uintptr        // bytes from one tile row to the next (Layout.RowBytes)
+	Tiles   int            // tile rows in the range
+	Cols    int            // columns K
+	X       unsafe.Pointer // first activation row: Q8X blocks, or float32 for float layouts
+	XStride uintptr        // bytes from one activation row to the next
+	N       int            // activation rows, ≥ 1
+	Y       unsafe.Pointer // float32: Y[0][first row of the range]; Layout.Rows values per tile row are written
+	YStride uintptr        // bytes from one output row to the next
+}
+
+// KVChunk is the number of consecutive absolute positions in one KV page; attention works page by page, partial results merged in order of position.
+const KVChunk = 64
+
+// AttendMax is the largest number of queries in one AttendArgs.
+const AttendMax = 8
+
+// AttendArgs adds one KV page of one KV head to the running attention of N queries (any mixture of batch rows and heads of the group).
+//
+// K is [D][KVChunk] IEEE half (transposed: one lane is one position), V is [KVChunk][DV] half. Query i sees positions Lo[i] ≤ p < Hi[i] of the page
+// (0 ≤ Lo < Hi ≤ KVChunk; Lo = Hi leaves its state as it is). score = Scale·(q·k), soft-capped (Cap·tanh(score/Cap) when Cap ≠ 0). Per query the page's maximum,
+// sum of exponentials and weighted sum of V are merged into M, L, O; before the first page M = -Inf, L = 0, O = 0. The
+// attention output is O/L (Finish).
+type AttendArgs struct {
+	Q          unsafe.Pointer // N rows of D float32
+	QStride    uintptr        // bytes
+	K, V       unsafe.Pointer
+	D, DV, N   int
+	Lo, Hi     [AttendMax]int32
+	Scale, Cap float32
+	S          unsafe.Pointer // scratch, float32 [AttendMax][KVChunk], 64-byte aligned
+	M, L       unsafe.Pointer // float32 [N]
+	O          unsafe.Pointer // N rows of DV float32
+	OStride    uintptr        // bytes
+}
+
+// Act is an activation function of a gated unit.
+type Act uint8
+
+const (
+	ActSiLU Act = iota + 1
+	ActGELU     // tanh approximation: 0.5x(1+tanh(√(2/π)(x+0.044715x³)))
+	ActGELUErf
+	ActReLU
+	ActReLU2
+	ActGELUQuick // x·sigmoid(1.702x)
+	ActNone      // gate only: dst = act(gate) when up is nil
+)

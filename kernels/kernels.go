@@ -1,0 +1,77 @@
+package kernels
+
+import (
+	"unsafe"
+
+	"jns/kernels/arg"
+	"jns/kernels/tile"
+)
+
+// The argument types live in package arg, which the scalar reference imports too.
+type (
+	MatMulArgs = arg.MatMulArgs
+	AttendArgs = arg.AttendArgs
+	Act        = arg.Act
+)
+
+// See package arg.
+const (
+	KVChunk   = arg.KVChunk
+	AttendMax = arg.AttendMax
+
+	ActSiLU      = arg.ActSiLU
+	ActGELU      = arg.ActGELU
+	ActGELUErf   = arg.ActGELUErf
+	ActReLU      = arg.ActReLU
+	ActReLU2     = arg.ActReLU2
+	ActGELUQuick = arg.ActGELUQuick
+	ActNone      = arg.ActNone
+)
+
+// MatMul computes a whole MatMulArgs, any N, cutting it into panels of the kernels that a set has. Results do not depend on N nor on how tile
+// rows are cut: one output is one chain of operations (see kernels/scalar).
+type MatMul struct {
+	Name string // of the kernel in the name grammar, for receipts: "gemv_q4_kx16_q8x_1x16_avx512vnni"
+	Set  string // "avx512vnni", "avxvnni", "avx2", "scalar"
+	Func func(a *MatMulArgs)
+}
+
+// Vec is the table of vector operations of a set; every function is filled (from the scalar reference where a set has none of its own) and
+// gives the bits of package scalar. Slices must have the lengths said; dst may be the same slice as an input unless noted.
+type Vec struct {
+	Set string
+
+	// Quantize writes len(x)/32 Q8X blocks of x to dst.
+	Quantize func(dst []byte, x []float32)
+	// RMSNorm: dst[i] = (x[i]·s)·w[i], s = 1/sqrt(mean(x²)+eps); w nil means 1.
+	RMSNorm func(dst, x, w []float32, eps float32)
+	// LayerNorm: dst[i] = ((x[i]-mean)·s)·w[i] + b[i]; b nil means 0.
+	LayerNorm func(dst, x, w, b []float32, eps float32)
+	// Rope rotates one head of 2·len(cos) leading elements in place; neox pairs (i, i+n/2), else (2i, 2i+1). Elements past that stay.
+	Rope func(x, cos, sin []float32, neox bool)
+	// Add: dst = a + b·scale (float32(b·scale)+a).
+	AddScaled func(dst, a, b []float32, scale float32)
+	// Scale: dst = a·scale.
+	Scale func(dst, a []float32, scale float32)
+	// Mul: dst = a·b.
+	Mul func(dst, a, b []float32)
+	// SiLUMul: dst = silu(gate)·up. GELUMul: tanh approximation. GELUErf…, ReLU², and the like per Act.
+	ActMul func(dst, gate, up []float32, act Act)
+	// SoftCap: dst = cap·tanh(a/cap).
+	SoftCap func(dst, a []float32, cap float32)
+	// Softmax over x into dst.
+	Softmax func(dst, x []float32)
+	// StoreK writes d float32 as halves into a transposed page at position pos: page[i][pos], StoreV a row: page[pos][i].
+	StoreK func(page unsafe.Pointer, k []float32, pos int)
+	StoreV func(page unsafe.Pointer, v []float32, pos int)
+	// Attend adds one page (see AttendArgs).
+	Attend func(a *AttendArgs)
+	// Finish: dst = o · (1/l).
+	Finish func(dst, o []float32, l float32)
+	// Row dequantises one source row of a codec to float32, then times scale.
+	Row func(dst []float32, src []byte, c *tile.Codec, scale float32)
+	// SinCos gives cos and sin of angles pos·freq[i] (float64 product reduced mod 2π, then float32 polynomials), times mscale.
+	SinCos func(cos, sin []float32, pos int64, freq []float64, mscale float32)
+	// ArgMax gives the lowest index of the largest element, and whether all are finite.
+	ArgMax func(x []float32) (int, bool)
+}
