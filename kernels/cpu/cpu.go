@@ -1,0 +1,51 @@
+// Package cpu says which kernel sets the machine can run. It is the one place that looks at processor features and at the environment
+// variable JNS_KERNELS.
+//
+// Its noun: a set, a name for the instructions that a family of kernels needs. The package must not know kernels, only names.
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// The sets, best first.
+const (
+	AVX512VNNI = "avx512vnni" // AVX-512 F, BW, VL, DQ, VBMI and VNNI, with the state enabled by the system; all of AVX2
+	AVXVNNI    = "avxvnni"    // AVX2 and the VEX form of VPDPBUSD
+	AVX2       = "avx2"       // AVX2 with FMA and F16C
+	Scalar     = "scalar"     // plain Go; every machine has it
+)
+
+// Env is the environment variable that restricts the sets: a comma-separated list of names.
+const Env = "JNS_KERNELS"
+
+// ErrSet is the error of a list of sets that names one unknown or not available here.
+var ErrSet = errors.New("kernel set not available")
+
+// Available lists the sets of this machine and build, best first; the last is always Scalar.
+func Available() []string { return append(detect(), Scalar) }
+
+// Selected is Available restricted to the names in JNS_KERNELS where that is set. Scalar remains as the last, since it is what kernels
+// fall back on. The error wraps ErrSet.
+func Selected() ([]string, error) { return Restrict(Available(), os.Getenv(Env)) }
+
+// Restrict keeps the sets of have that list names, and Scalar; an empty list keeps all.
+func Restrict(have []string, list string) ([]string, error) {
+	if strings.TrimSpace(list) == "" {
+		return have, nil
+	}
+	keep := map[string]bool{Scalar: true}
+	for _, name := range strings.Split(list, ",") {
+		name = strings.TrimSpace(name)
+		if !slices.Contains(have, name) {
+			return nil, fmt.Errorf("%w: %s names %q, but this machine has only %s; correct the list or unset the variable",
+				ErrSet, Env, name, strings.Join(have, ", "))
+		}
+		keep[name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(have), func(s string) bool { return !keep[s] }), nil
+}

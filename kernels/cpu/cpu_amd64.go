@@ -1,0 +1,22 @@
+//go:build amd64 && !purego
+
+package cpu
+
+import "github.com/klauspost/cpuid/v2"
+
+// detect lists the sets besides Scalar. cpuid reports AVX features only where XCR0 says that the system saves their registers.
+func detect() []string {
+	var sets []string
+	has := cpuid.CPU.Supports
+	avx2 := has(cpuid.AVX, cpuid.AVX2, cpuid.FMA3, cpuid.F16C)
+	if avx2 && has(cpuid.AVX512F, cpuid.AVX512BW, cpuid.AVX512VL, cpuid.AVX512DQ, cpuid.AVX512VBMI, cpuid.AVX512VNNI) {
+		sets = append(sets, AVX512VNNI)
+	}
+	if avx2 && has(cpuid.AVXVNNI) {
+		sets = append(sets, AVXVNNI)
+	}
+	if avx2 {
+		sets = append(sets, AVX2)
+	}
+	return sets
+}

@@ -1,0 +1,35 @@
+package kernels
+
+import (
+	"jns/kernels/cpu"
+	"jns/kernels/scalar"
+)
+
+var scalarVec = Vec{
+	Set:       cpu.Scalar,
+	Quantize:  scalar.Quantize,
+	RMSNorm:   scalar.RMSNorm,
+	LayerNorm: scalar.LayerNorm,
+	Rope:      scalar.Rope,
+	AddScaled: scalar.AddScaled,
+	Scale:     scalar.Scale,
+	Mul:       scalar.Mul,
+	ActMul:    scalar.ActMul,
+	SoftCap:   scalar.SoftCap,
+	Softmax:   scalar.Softmax,
+	StoreK:    scalar.StoreK,
+	StoreV:    scalar.StoreV,
+	Attend:    scalar.Attend,
+	Finish:    scalar.Finish,
+	Row:       scalar.Row,
+	SinCos:    scalar.SinCos,
+	ArgMax:    scalar.ArgMax,
+}
+
+// VecFor gives the complete table of a set; the caller must have made sure that the machine has it (cpu.Selected). A set without vector
+// functions of its own, or an unknown name, gets the scalar ones. Vec.Set is the name for receipts: the set whose functions these are.
+func VecFor(set string) *Vec {
+	v := scalarVec
+	fillVec(set, &v)
+	return &v
+}
