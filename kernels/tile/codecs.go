@@ -55,7 +55,7 @@ func itoa(n uint32) string {
 }
 
 // codecs holds every codec in order of type number.
-var codecs = collect(floatCodecs, legacyCodecs, kCodecs)
+var codecs = collect(floatCodecs, legacyCodecs, kCodecs, iqCodecs, tqCodecs, fp4Codecs, q1q2Codecs)
 
 func collect(families ...[]Codec) []*Codec {
 	var all []*Codec
@@ -78,13 +78,4 @@ func CodecFor(t Type) (*Codec, bool) {
 		return nil, false
 	}
 	return codecs[i], true
-}
-
-// mustCodec is CodecFor for types named in this package.
-func mustCodec(t Type) *Codec {
-	c, ok := CodecFor(t)
-	if !ok {
-		panic("tile: no codec for type " + itoa(uint32(t)))
-	}
-	return c
 }

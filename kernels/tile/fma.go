@@ -39,3 +39,18 @@ func fmaRare(a, b, c float32, s float64) float32 {
 	}
 	return float32(s)
 }
+
+// FMADot runs one chain acc = FMA32(w[i], x[i], acc) over i in order; x has at least len(w) elements.
+func FMADot(acc float32, w, x []float32) float32 {
+	x = x[:len(w)]
+	for i, a := range w {
+		b := x[i]
+		s := float64(a)*float64(b) + float64(acc)
+		if u := math.Float64bits(s); u&0x1fffffff == 0x10000000 || u&0x7ff0000000000000 < 0x3810000000000000 {
+			acc = fmaRare(a, b, acc, s)
+			continue
+		}
+		acc = float32(s)
+	}
+	return acc
+}

@@ -160,3 +160,16 @@ func BenchmarkFMA32(b *testing.B) {
 		b.Log(x)
 	}
 }
+
+func TestFMADotIsAChainOfFMA32(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := rapid.SliceOf(rapid.Float32()).Draw(t, "w")
+		x := rapid.SliceOfN(rapid.Float32(), len(w), -1).Draw(t, "x")
+		want := rapid.Float32().Draw(t, "acc")
+		got := FMADot(want, w, x)
+		for i := range w {
+			want = FMA32(w[i], x[i], want)
+		}
+		requireSameFloat(t, want, got)
+	})
+}

@@ -31,8 +31,11 @@ func (l *Layout) Bytes(rows, cols int) int { return l.TileRows(rows) * l.RowByte
 
 var layouts []*Layout
 
-// register adds a layout; two with one ID or one name are a mistake of ours.
+// register adds a layout and gives it the codec of its type; two with one ID or one name are a mistake of ours.
 func register(l Layout) *Layout {
+	if l.Codec == nil {
+		l.Codec, _ = CodecFor(l.Type)
+	}
 	for _, o := range layouts {
 		if o.ID == l.ID || o.Name == l.Name {
 			panic("tile: duplicate layout " + l.Name)
