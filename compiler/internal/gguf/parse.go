@@ -162,12 +162,12 @@ func (p *parser) keyValues(n uint64) error {
 	m.index = make(map[string]int, min(n, 1024))
 	for i := range n {
 		start := p.c.pos
-		key, err := p.c.str(fmt.Sprintf("name of key %d", i), maxKeyLen)
+		key, err := p.c.str("name of a key", maxKeyLen)
 		if err == nil {
-			err = checkName(fmt.Sprintf("name of key %d", i), key)
+			err = checkName("name of a key", key)
 		}
 		if err != nil {
-			return at(err, "", "", start)
+			return at(fmt.Errorf("key %d of %d: %w", i, n, err), "", "", start)
 		}
 		if first, dup := m.index[key]; dup {
 			return at(corruptf("key occurs twice, as number %d and %d", first, i), key, "", start)

@@ -15,12 +15,12 @@ func (p *parser) tensorTable(n uint64) error {
 	seen := make(map[string]struct{}, min(n, 4096))
 	for i := range n {
 		start := c.pos
-		name, err := c.str(fmt.Sprintf("name of tensor %d", i), maxNameLen)
+		name, err := c.str("name of a tensor", maxNameLen)
 		if err == nil {
-			err = checkName(fmt.Sprintf("name of tensor %d", i), name)
+			err = checkName("name of a tensor", name)
 		}
 		if err != nil {
-			return at(err, "", "", start)
+			return at(fmt.Errorf("tensor %d of %d: %w", i, n, err), "", "", start)
 		}
 		if _, dup := seen[name]; dup {
 			return at(corruptf("tensor name occurs twice"), "", name, start)
