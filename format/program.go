@@ -1,0 +1,301 @@
+package format
+
+// Program is the lowered model: a flat list of operations over named buffers. It says everything the runtime needs to execute the model and nothing
+// about where the model came from. It is untrusted input: package format/check proves it before it runs.
+type Program struct {
+	_ struct{} `cbor:",toarray"`
+
+	Vocab   uint32 // logits per row; token ids are < Vocab
+	Context uint32 // trained context length, informative (positions beyond it are allowed)
+	Embed   uint32 // width of the hidden state
+
+	Buffers []Buffer
+	States  []State
+	Ropes   []Rope
+	Ops     []Op
+	Logits  uint32 // buffer (float32[Vocab]) that holds the selected rows' logits at the end
+
+	// Sizes of the three regions of the arena, in bytes; PerRow is multiplied by the batch size.
+	PerRow, Fixed, PerWorker uint64
+}
+
+// ElemType is the type of a buffer's elements.
+type ElemType uint8
+
+const (
+	ElemF32   ElemType = 1 // float32
+	ElemQ8X   ElemType = 2 // quantised activations, 48 bytes per 32 elements
+	ElemRoute ElemType = 3 // chosen experts: per row Len pairs of (int32 id, float32 weight)
+)
+
+// Region is the part of the arena that a buffer lies in.
+type Region uint8
+
+const (
+	RegionPerRow    Region = 1 // one instance per row of the batch: address = base + B·Offset + row·stride, B = batch capacity
+	RegionFixed     Region = 2 // one instance
+	RegionPerWorker Region = 3 // one instance per worker
+)
+
+// Buffer is a typed range of the arena. Len counts elements per instance; its size in bytes is rounded up to a multiple of 64, so that a kernel that
+// writes whole vectors stays inside. Offset is in bytes, a multiple of 64; two buffers may share bytes when their live ranges do not meet.
+type Buffer struct {
+	_ struct{} `cbor:",toarray"`
+
+	Name   string
+	Type   ElemType
+	Region Region
+	Len    uint32
+	Offset uint64
+}
+
+// StateKind says what a state holds.
+type StateKind uint8
+
+const (
+	StateKV StateKind = 1 // keys and values of one layer, in pages of KVChunk absolute positions, IEEE half
+)
+
+// State is memory that lives as long as a session. The session may be saved, forked or cut from this description alone.
+type State struct {
+	_ struct{} `cbor:",toarray"`
+
+	Kind    StateKind
+	KVHeads uint32
+	KeyDim  uint32 // per head
+	ValDim  uint32
+	Window  uint32 // positions visible to a query, itself included; 0: all
+}
+
+// Rope is a table of rotation frequencies. Angles are position × Freqs[i] in float64.
+type Rope struct {
+	_ struct{} `cbor:",toarray"`
+
+	Freqs  []float64 // radians per position, one per rotated pair
+	MScale float32   // multiplies cos and sin (YaRN attention factor), else 1
+}
+
+// OpKind names an operation. Numbers are for ever.
+type OpKind uint16
+
+const (
+	OpRows       OpKind = 1  // row lookup: token embedding
+	OpNorm       OpKind = 2  // RMS or layer norm, over the whole row or per head
+	OpQuantize   OpKind = 3  // float32 → Q8X
+	OpMatMul     OpKind = 4  // one or more matrices sharing one input
+	OpRope       OpKind = 5  // rotary embedding in place
+	OpKVAppend   OpKind = 6  // store keys and values of the batch
+	OpAttention  OpKind = 7  // attention over a KV state
+	OpActivation OpKind = 8  // gated or plain activation
+	OpElement    OpKind = 9  // element-wise arithmetic
+	OpSelect     OpKind = 10 // keep the marked rows only; later operations see the selected rows
+	OpRoute      OpKind = 11 // choose experts
+	OpExperts    OpKind = 12 // gated feed-forward of the chosen experts
+	OpSoftCap    OpKind = 13 // cap·tanh(x/cap)
+)
+
+// None marks an absent buffer, tensor or table in an operand.
+const None = ^uint32(0)
+
+// Op is one operation. Which fields are used, and what they must be, is a matter of its Kind (see the Params types); Params is one of those.
+type Op struct {
+	Kind    OpKind
+	Version uint16
+	Params  Params
+}
+
+// Params is the operand list of one kind of operation.
+type Params interface{ Kind() OpKind }
+
+// Operands are indices: B… of Program.Buffers, W… of the container's tensor table, S… of Program.States, R… of Program.Ropes.
+
+// RowsParams: Out[row] = Scale · row(token) of table W (float32[cols of W]).
+type RowsParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	Out   uint32
+	W     uint32
+	Scale float32
+}
+
+// Norm kinds.
+const (
+	NormRMS   uint8 = 1
+	NormLayer uint8 = 2
+)
+
+// NormParams: the In row is Groups vectors of equal length, each normed on its own; W (and Bias) have that length, or Groups × that length when WPerGroup. Out may be In.
+// Q, if not None, gets the result quantised as well (Out may then be None).
+type NormParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	Norm      uint8
+	In, Out   uint32
+	Q         uint32
+	W, Bias   uint32 // float32 vectors; None: 1, 0
+	Groups    uint32
+	WPerGroup bool
+	Eps       float32
+}
+
+// QuantizeParams: Out (Q8X) = In (float32), equal lengths, multiple of 32.
+type QuantizeParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	In, Out uint32
+}
+
+// MatMulParams: for each part, Out = (W·In + Bias)·Scale [+ Residual]. In is Q8X for quantised matrices, float32 for float ones (F32, F16, BF16).
+type MatMulParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	In    uint32
+	Parts []MatMulPart
+}
+
+// MatMulPart is one matrix of a MatMul.
+type MatMulPart struct {
+	_ struct{} `cbor:",toarray"`
+
+	W        uint32
+	Bias     uint32 // float32 vector of W's rows, or None
+	Out      uint32 // float32[rows of W]
+	Residual uint32 // float32 buffer of the same length, added last; may be Out; or None
+	Scale    float32
+}
+
+// RopeParams rotates Heads heads of HeadDim elements, the first 2·len(Freqs) of each.
+type RopeParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	X       uint32 // in place
+	Table   uint32
+	Heads   uint32
+	HeadDim uint32
+	NeoX    bool // pairs (i, i+n/2); else (2i, 2i+1)
+}
+
+// KVAppendParams stores K and V rows of the batch at their positions.
+type KVAppendParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	K, V, State uint32
+}
+
+// AttentionParams: Out[Heads×ValDim] = softmax(Scale·q·k, capped)·v over the state's visible positions ≤ the row's own. Heads is a multiple of KVHeads; head h uses KV
+// head h/(Heads/KVHeads). Sinks: float32[Heads] extra logits in the denominator, or None.
+type AttentionParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	Q, Out  uint32
+	State   uint32
+	Heads   uint32
+	Scale   float32
+	SoftCap float32 // 0: none
+	Sinks   uint32
+}
+
+// Activation functions.
+const (
+	ActSiLU      uint8 = 1
+	ActGELU      uint8 = 2
+	ActGELUErf   uint8 = 3
+	ActReLU      uint8 = 4
+	ActReLU2     uint8 = 5
+	ActGELUQuick uint8 = 6
+)
+
+// ActivationParams: Out = act(Gate)·Up (Up None: act(Gate)); Q, if not None, gets it quantised (Out may then be None).
+type ActivationParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	Act      uint8
+	Gate, Up uint32
+	Out, Q   uint32
+}
+
+// Element-wise kinds.
+const (
+	ElementAdd   uint8 = 1 // Out = A + B·Scale
+	ElementScale uint8 = 2 // Out = A·Scale
+	ElementMul   uint8 = 3 // Out = A·B
+)
+
+// ElementParams: see the kinds. Out may be A or B.
+type ElementParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	Element   uint8
+	A, B, Out uint32
+	Scale     float32
+}
+
+// SelectParams: Out = rows of In whose logits the caller wants. After it operations run over these rows, and may use only buffers written since.
+type SelectParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	In, Out uint32
+}
+
+// Routing functions.
+const (
+	RouteSoftmax       uint8 = 1 // softmax over all experts, then top-k
+	RouteSoftmaxChosen uint8 = 2 // top-k of the logits, softmax over the chosen
+	RouteSigmoid       uint8 = 3 // sigmoid of each, then top-k
+)
+
+// RouteParams: chooses Top experts per row from logits In (float32[experts]); ties go to the lowest id; written in rank order. Bias is added for the choice
+// only. Renormalise divides the weights by their sum (at least MinSum); Scale multiplies them. Groups > 1: only experts of the TopGroups best groups (a group's score is
+// the sum of its two best) may be chosen.
+type RouteParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	Func        uint8
+	In, Out     uint32
+	Bias        uint32 // float32[experts] or None
+	Experts     uint32
+	Top         uint32
+	Renormalise bool
+	MinSum      float32
+	Scale       float32
+	Groups      uint32
+	TopGroups   uint32
+}
+
+// ExpertsParams: Out = Residual (or 0) + Σ over the row's route in rank order of weight · Down_e(act(Gate_e·In)·(Up_e·In)). Gate, Up and Down are expert
+// tensors (Count experts). In is Q8X or float32 as Gate needs. A row makes Top choices (of the Route buffer); the scratch buffers hold one entry per choice, so their
+// Len is Top × the entry's length, the entry's length a multiple of 16 (float32) or 32 (Q8X) so that entries of all rows lie evenly spaced.
+type ExpertsParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	In, Route      uint32
+	Gate, Up, Down uint32
+	Act            uint8
+	Out, Residual  uint32
+	Gathered       uint32 // In's type, Top × len(In): inputs in expert order
+	GateOut, UpOut uint32 // float32, Top × hidden
+	Hidden         uint32 // float32 or Q8X as Down needs, Top × hidden (may be GateOut when float32)
+	DownOut        uint32 // float32, Top × len(Out)
+}
+
+// SoftCapParams: X = Cap·tanh(X/Cap), in place.
+type SoftCapParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	X   uint32
+	Cap float32
+}
+
+func (*RowsParams) Kind() OpKind       { return OpRows }
+func (*NormParams) Kind() OpKind       { return OpNorm }
+func (*QuantizeParams) Kind() OpKind   { return OpQuantize }
+func (*MatMulParams) Kind() OpKind     { return OpMatMul }
+func (*RopeParams) Kind() OpKind       { return OpRope }
+func (*KVAppendParams) Kind() OpKind   { return OpKVAppend }
+func (*AttentionParams) Kind() OpKind  { return OpAttention }
+func (*ActivationParams) Kind() OpKind { return OpActivation }
+func (*ElementParams) Kind() OpKind    { return OpElement }
+func (*SelectParams) Kind() OpKind     { return OpSelect }
+func (*RouteParams) Kind() OpKind      { return OpRoute }
+func (*ExpertsParams) Kind() OpKind    { return OpExperts }
+func (*SoftCapParams) Kind() OpKind    { return OpSoftCap }

@@ -1,0 +1,116 @@
+package format
+
+import (
+	"context"
+	"io"
+
+	"github.com/zeebo/blake3"
+)
+
+// VerifyOptions: the zero value is useful.
+type VerifyOptions struct {
+	Workers  int                // 0: GOMAXPROCS
+	Progress func(bytes uint64) // bytes of weights read so far; called from several goroutines
+}
+
+// Verify reads a whole container of size bytes and checks everything that this package can: what Open checks, the source section, every chunk, every
+// slot, every section, and that padding is zero. There is no byte in the file that can change without being noticed. The error names the section and the
+// offset of the first bad chunk, slot or byte. Programs are proved by package check, contents of tensors by comparing with the source.
+func Verify(ctx context.Context, r io.ReaderAt, size int64, o VerifyOptions) (*Container, error) {
+	h, toc, err := openHead(r, size)
+	if err != nil {
+		return nil, err
+	}
+	first := toc.Sections[0].Offset
+	if err := paddingZero(r, HeaderSize+h.TOCLength, first, "toc"); err != nil {
+		return nil, err
+	}
+	// The chunk list first: a bad chunk is the most precise thing that can be said about a damaged file.
+	chunks := toc.Sections[len(toc.Sections)-1]
+	list, err := readRange(r, chunks.Offset, chunks.Length)
+	if err != nil {
+		return nil, err
+	}
+	listGood := blake3.Sum256(list) == chunks.Digest && chunks.Length == 32*chunkCount(chunks.Offset)
+	if !listGood {
+		return nil, fault("chunks", int64(chunks.Offset), ErrDigest, "the list of chunk digests is damaged")
+	}
+	c, openErr := Open(r, size)
+	var slots Slots = SlotList(nil)
+	if openErr == nil {
+		slots = c.Slots
+	}
+	s := newScan(r, toc.Sections, slots)
+	s.progress = o.Progress
+	if err := s.weightsPass(ctx, o.Workers); err != nil {
+		return nil, err
+	}
+	if err := s.chunksPass(ctx, o.Workers); err != nil {
+		return nil, err
+	}
+	if err := s.compareChunks(list, toc.Sections); err != nil {
+		return nil, err
+	}
+	if openErr != nil {
+		return nil, openErr
+	}
+	if err := c.verifySections(s); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// compareChunks names the first chunk that is not what the list says.
+func (s *scan) compareChunks(list []byte, sections []Section) error {
+	for i := range s.chunkDigest {
+		if [32]byte(list[32*i:]) == s.chunkDigest[i] {
+			continue
+		}
+		lo, hi := s.chunkRange(uint64(i))
+		return fault(sectionAt(sections, lo), int64(lo), ErrDigest, "chunk %d (bytes %d to %d) is damaged", i, lo, hi)
+	}
+	return nil
+}
+
+// verifySections compares slot and section digests and looks for bytes in padding. On a file whose chunks are right this finds mistakes of a writer.
+func (c *Container) verifySections(s *scan) error {
+	for i := range c.Slots.Len() {
+		if slot := c.Slots.At(i); slot.Digest != s.slotDigest[i] {
+			return fault(slot.Class.Section().String(), int64(slot.Offset), ErrDigest, "slot %d does not have the BLAKE3 that its record says", i)
+		}
+	}
+	if len(s.padding) > 0 {
+		return fault(sectionAt(c.TOC.Sections, s.padding[0]), int64(s.padding[0]), ErrCorrupt, "a byte of padding is not zero")
+	}
+	for i, sec := range c.TOC.Sections {
+		switch {
+		case sec.Kind.Weights():
+			if sec.Digest != slotListDigest(c.Slots, sec.Kind) {
+				return fault(sec.Kind.String(), int64(sec.Offset), ErrDigest, "section does not have the digest of its slots")
+			}
+		case sec.Kind != SectionChunks:
+			if _, err := c.Bytes(sec.Kind); err != nil {
+				return err
+			}
+			if err := paddingZero(c.r, sec.End(), c.TOC.Sections[i+1].Offset, sec.Kind.String()); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := c.SourceFiles(); err != nil {
+		return err
+	}
+	return c.verifyUnclaimed()
+}
+
+// paddingZero checks that the bytes from lo to hi (less than SectionAlign of them, or those after the table of contents) are zero.
+func paddingZero(r io.ReaderAt, lo, hi uint64, section string) error {
+	b, err := readRange(r, lo, hi-lo)
+	if err != nil {
+		return err
+	}
+	if i := firstNonZero(b); i >= 0 {
+		return fault(section, int64(lo)+int64(i), ErrCorrupt, "a byte of padding is not zero")
+	}
+	return nil
+}
