@@ -202,3 +202,24 @@ func TestAFileThatShrinksWhileOpenIsAnErrorNotZeros(t *testing.T) {
 	_, err = s.ReadAt(0, make([]byte, last.Size), int64(last.Offset))
 	require.ErrorIs(t, err, gguf.ErrCorrupt)
 }
+
+func TestDamagedPartsNeverPanicAndNeverLoseATensor(t *testing.T) {
+	dir := t.TempDir()
+	for seed := range uint64(300) {
+		paths := gguftest.WriteParts(t, dir, "m", gguftest.Split(model(), 3))
+		b, err := os.ReadFile(paths[seed%3])
+		require.NoError(t, err)
+		gguftest.WriteBytes(t, paths[seed%3], gguftest.Mutate(b, seed))
+		s, err := gguf.Open(paths[seed/3%3])
+		if err != nil {
+			continue
+		}
+		require.Len(t, s.Files, 3)
+		require.Len(t, s.Tensors, 10)
+		for _, x := range s.Tensors {
+			_, err := s.ReadAt(x.Shard, make([]byte, x.Size), int64(x.Offset))
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.Close())
+	}
+}
