@@ -20,7 +20,7 @@ type Codec struct {
 	// Group is the number of consecutive elements under one scale, 16 or 32 (a type with one scale per block has 32 here);
 	// one integer sum is taken per group. 0 for float types.
 	Group int
-	// OffGroup is the number of consecutive elements under one offset (8, 16 or 32), 0 for types without offsets.
+	// OffGroup is the number of consecutive elements under one offset (16 or 32), 0 for types without offsets.
 	OffGroup int
 	// Decode takes one block apart. nil for float types.
 	Decode func(b *Block, src []byte)

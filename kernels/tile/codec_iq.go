@@ -44,12 +44,21 @@ func shifted(dst []int8, i int, down byte) {
 	}
 }
 
-// signed writes the points, negated where the bit of signs is set.
-func signed(dst []int8, points []int8, signs byte) {
-	dst = dst[:len(points)]
-	for j, v := range points {
-		n := -int8(signs >> j & 1)
-		dst[j] = v ^ n - n
+// signed writes eight elements of a book of eights from at on, negated where the bit of signs is set.
+func signed(dst, book []int8, at int, signs byte) {
+	d, p := (*[8]int8)(dst), (*[8]int8)(book[at:])
+	for j, v := range p {
+		n := -int8(signs >> (j & 7) & 1)
+		d[j] = v ^ n - n
+	}
+}
+
+// signedPair does the same with two points of a book of fours, at i and at k.
+func signedPair(dst, book []int8, i, k int, signs byte) {
+	d, p, q := (*[8]int8)(dst), (*[4]int8)(book[i:]), (*[4]int8)(book[k:])
+	for j := range 4 {
+		n, m := -int8(signs>>j&1), -int8(signs>>(j+4)&1)
+		d[j], d[j+4] = p[j]^n-n, q[j]^m-m
 	}
 }
 
@@ -98,8 +107,7 @@ func decodeIQ2_XXS(b *Block, src []byte) {
 		w := binary.LittleEndian.Uint32(p[4:])
 		b.Scale[g] = d * (float32(w>>28) + 0.5) * 0.25
 		for l := range 4 {
-			i := 8 * int(p[l])
-			signed(b.Code[32*g+8*l:], pointsIQ2XXS[i:i+8], evenSigns(w>>(7*l)))
+			signed(b.Code[32*g+8*l:], pointsIQ2XXS, 8*int(p[l]), evenSigns(w>>(7*l)))
 		}
 	}
 }
@@ -109,8 +117,7 @@ func decodeIQ2_XS(b *Block, src []byte) {
 	halvedScales(b, half(src), src[66:74])
 	for l := range 32 {
 		w := binary.LittleEndian.Uint16(src[2+2*l:])
-		i := 8 * int(w&511)
-		signed(b.Code[8*l:], pointsIQ2XS[i:i+8], evenSigns(uint32(w>>9)))
+		signed(b.Code[8*l:], pointsIQ2XS, 8*int(w&511), evenSigns(uint32(w>>9)))
 	}
 }
 
@@ -119,8 +126,7 @@ func decodeIQ2_S(b *Block, src []byte) {
 	halvedScales(b, half(src), src[74:82])
 	for l := range 32 {
 		high := src[66+l>>2] >> (l & 3 * 2) & 3
-		i := 8 * (int(src[2+l]) | int(high)<<8)
-		signed(b.Code[8*l:], pointsIQ2S[i:i+8], src[34+l])
+		signed(b.Code[8*l:], pointsIQ2S, 8*(int(src[2+l])|int(high)<<8), src[34+l])
 	}
 }
 
@@ -137,9 +143,9 @@ func decodeIQ3_XXS(b *Block, src []byte) {
 	for g := range 8 {
 		w := binary.LittleEndian.Uint32(src[66+4*g:])
 		b.Scale[g] = d * (float32(w>>28) + 0.5) * 0.5
-		for l := range 8 {
-			i := 4 * int(src[2+8*g+l])
-			signed(b.Code[32*g+4*l:], pointsIQ3XXS[i:i+4], evenSigns(w>>(l>>1*7))>>(l&1*4))
+		for l := range 4 {
+			at := src[2+8*g+2*l:]
+			signedPair(b.Code[32*g+8*l:], pointsIQ3XXS, 4*int(at[0]), 4*int(at[1]), evenSigns(w>>(7*l)))
 		}
 	}
 }
@@ -149,10 +155,11 @@ func decodeIQ3_S(b *Block, src []byte) {
 	d := half(src)
 	for g := range 8 {
 		b.Scale[g] = d * float32(2*(src[106+g>>1]>>(g&1*4)&15)+1)
-		high := src[66+g]
-		for l := range 8 {
-			i := 4 * (int(src[2+8*g+l]) | int(high>>l&1)<<8)
-			signed(b.Code[32*g+4*l:], pointsIQ3S[i:i+4], src[74+4*g+l>>1]>>(l&1*4))
+		high := int(src[66+g]) << 8
+		for l := range 4 {
+			at := src[2+8*g+2*l:]
+			i, k := int(at[0])|high>>(2*l)&256, int(at[1])|high>>(2*l+1)&256
+			signedPair(b.Code[32*g+8*l:], pointsIQ3S, 4*i, 4*k, src[74+4*g+l])
 		}
 	}
 }

@@ -1,5 +1,10 @@
 package tile
 
+import (
+	"encoding/binary"
+	"unsafe"
+)
+
 // Super-blocks of 256 elements with a half scale d (and dmin) over small integer scales of groups. A group's scale is
 // float32(d·sc), its offset −float32(dmin·m); both are exact, a half having 11 significant bits.
 //
@@ -37,11 +42,7 @@ func decodeQ3_K(b *Block, src []byte) {
 		b.Scale[g] = d * float32(int8(high<<4|low)-32)
 	}
 	crumbs(&b.Code, src[32:96], 0)
-	for i := range b.Code {
-		if src[i&31]>>(i>>5)&1 == 0 {
-			b.Code[i] -= 4
-		}
-	}
+	orBits(&b.Code, (*[32]byte)(src), 0xfc, true) // q | 0xfc is q − 4, where the bit is missing
 }
 
 func decodeQ4_K(b *Block, src []byte) {
@@ -58,10 +59,7 @@ func decodeQ5_K(b *Block, src []byte) {
 	for g := 0; g < 4; g++ {
 		nibbles(b.Code[64*g:64*g+64], src[48+32*g:], 0)
 	}
-	high := src[16:48]
-	for i := range b.Code {
-		b.Code[i] |= int8(high[i&31]>>(i>>5)&1) << 4
-	}
+	orBits(&b.Code, (*[32]byte)(src[16:]), 16, false)
 }
 
 // scalesMins reads the head that Q4_K and Q5_K share: d, dmin and eight 6-bit pairs in 12 bytes. Pairs 0…3 are the low six bits of bytes 0…3
@@ -84,18 +82,45 @@ func decodeQ6_K(b *Block, src []byte) {
 		b.Scale[g] = d * float32(int8(s))
 	}
 	for h := range 2 {
-		code := b.Code[128*h : 128*h+128]
-		nibbles(code, src[64*h:], 32)
-		high := src[128+32*h : 160+32*h]
-		for i := range code {
-			code[i] += int8(high[i&31]>>(i>>5*2)&3) << 4
+		code := (*[128]int8)(b.Code[128*h:])
+		nibbles(code[:], src[64*h:], 32)
+		for j, q := range src[128+32*h : 160+32*h] {
+			j &= 31
+			code[j] += int8(q & 3 << 4)
+			code[j+32] += int8(q & 12 << 2)
+			code[j+64] += int8(q & 48)
+			code[j+96] += int8(q >> 6 << 4)
 		}
 	}
 }
 
-// crumbs spreads 64 bytes of 2-bit codes: each 32 bytes hold 128 elements, element 32·s + j in bits 2s of byte j.
+// crumbs spreads 64 bytes of 2-bit codes, each less bias: each 32 bytes hold 128 elements, element 32·s + j in bits 2s of byte j.
 func crumbs(code *[256]int8, src []byte, bias int8) {
-	for i := range code {
-		code[i] = int8(src[i>>7<<5|i&31]>>(i>>5&3*2)&3) - bias
+	for h := range 2 {
+		c := (*[128]int8)(code[128*h:])
+		for j, q := range src[32*h : 32*h+32] {
+			j &= 31 // spares the bounds checks
+			c[j] = int8(q&3) - bias
+			c[j+32] = int8(q>>2&3) - bias
+			c[j+64] = int8(q>>4&3) - bias
+			c[j+96] = int8(q>>6) - bias
+		}
+	}
+}
+
+// orBits ors value into the code of every element whose bit is set: element 32·s + j has bit s of byte j. Eight bytes at a time.
+func orBits(code *[256]int8, src *[32]byte, value byte, invert bool) {
+	c := (*[256]byte)(unsafe.Pointer(code))
+	flip := uint64(0)
+	if invert {
+		flip = ^flip
+	}
+	for j := 0; j < 32; j += 8 {
+		bits := binary.LittleEndian.Uint64(src[j:]) ^ flip
+		for s := j; s < 256; s += 32 {
+			at := c[s : s+8]
+			binary.LittleEndian.PutUint64(at, binary.LittleEndian.Uint64(at)|bits&0x0101010101010101*uint64(value))
+			bits >>= 1
+		}
 	}
 }

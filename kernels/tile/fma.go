@@ -10,7 +10,7 @@ import "math"
 // only those go the slow way.
 func FMA32(a, b, c float32) float32 {
 	s := float64(a)*float64(b) + float64(c) // fused or not: the product is exact
-	if u := math.Float64bits(s); u&0x1fffffff == 0x10000000 || u&0x7ff0000000000000 < 0x3810000000000000 {
+	if rare(s) {
 		return fmaRare(a, b, c, s)
 	}
 	return float32(s)
@@ -46,11 +46,36 @@ func FMADot(acc float32, w, x []float32) float32 {
 	for i, a := range w {
 		b := x[i]
 		s := float64(a)*float64(b) + float64(acc)
-		if u := math.Float64bits(s); u&0x1fffffff == 0x10000000 || u&0x7ff0000000000000 < 0x3810000000000000 {
+		if rare(s) {
 			acc = fmaRare(a, b, acc, s)
 			continue
 		}
 		acc = float32(s)
 	}
 	return acc
+}
+
+// FMADot4 runs four chains of FMADot over one x side by side, which hides the latency of the additions. All of w have the length of w[0].
+func FMADot4(acc *[4]float32, w *[4][]float32, x []float32) {
+	w0, w1, w2, w3 := w[0], w[1][:len(w[0])], w[2][:len(w[0])], w[3][:len(w[0])]
+	x = x[:len(w0)]
+	a0, a1, a2, a3 := acc[0], acc[1], acc[2], acc[3]
+	for i, b := range x {
+		s0 := float64(w0[i])*float64(b) + float64(a0)
+		s1 := float64(w1[i])*float64(b) + float64(a1)
+		s2 := float64(w2[i])*float64(b) + float64(a2)
+		s3 := float64(w3[i])*float64(b) + float64(a3)
+		if rare(s0) || rare(s1) || rare(s2) || rare(s3) {
+			a0, a1, a2, a3 = FMA32(w0[i], b, a0), FMA32(w1[i], b, a1), FMA32(w2[i], b, a2), FMA32(w3[i], b, a3)
+			continue
+		}
+		a0, a1, a2, a3 = float32(s0), float32(s1), float32(s2), float32(s3)
+	}
+	*acc = [4]float32{a0, a1, a2, a3}
+}
+
+// rare tells a float64 sum that must not simply be rounded to float32: see FMA32.
+func rare(s float64) bool {
+	u := math.Float64bits(s)
+	return u&0x1fffffff == 0x10000000 || u&0x7ff0000000000000 < 0x3810000000000000
 }

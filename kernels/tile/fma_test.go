@@ -167,6 +167,12 @@ func TestFMADotIsAChainOfFMA32(t *testing.T) {
 		x := rapid.SliceOfN(rapid.Float32(), len(w), -1).Draw(t, "x")
 		want := rapid.Float32().Draw(t, "acc")
 		got := FMADot(want, w, x)
+		four := [4]float32{want, 1, want, -want}
+		FMADot4(&four, &[4][]float32{w, x[:len(w)], w, w}, x)
+		requireSameFloat(t, got, four[0])
+		requireSameFloat(t, FMADot(1, x[:len(w)], x), four[1])
+		requireSameFloat(t, got, four[2])
+		requireSameFloat(t, FMADot(-want, w, x), four[3])
 		for i := range w {
 			want = FMA32(w[i], x[i], want)
 		}
