@@ -1,0 +1,161 @@
+// Package cli is what the commands have in common: exit codes, the split of data to stdout and words to stderr, JSON, and the signal that ends a command cleanly.
+//
+// It must not know models. The commands are thin: flags, options, one call, print, exit.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/urfave/cli/v3"
+	"golang.org/x/term"
+)
+
+// Exit codes; README lists them.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitCorrupt     = 3 // the input is corrupt
+	ExitUnsupported = 4 // the input is fine, but needs something that this version does not have
+	ExitVerify      = 5 // verification failed
+)
+
+// ErrUsage is wrapped by errors about how a command was called.
+var ErrUsage = errors.New("usage")
+
+// Usagef makes an error that ends the command with ExitUsage.
+func Usagef(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrUsage, fmt.Sprintf(format, args...))
+}
+
+// Classes sorts errors into exit codes: the first class of which an error matches a sentinel decides.
+type Classes []Class
+
+// Class is an exit code and its sentinels.
+type Class struct {
+	Code      int
+	Sentinels []error
+}
+
+// Code is the exit code of an error.
+func (c Classes) Code(err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	if errors.Is(err, ErrUsage) {
+		return ExitUsage
+	}
+	for _, k := range c {
+		for _, s := range k.Sentinels {
+			if errors.Is(err, s) {
+				return k.Code
+			}
+		}
+	}
+	return ExitFailed
+}
+
+// Main runs a command and ends the process with its exit code. Ctrl-C and SIGTERM cancel the command's context, so that it can clean up; a second one ends it at once.
+func Main(root *cli.Command, classes Classes) {
+	os.Exit(Run(root, classes, os.Args))
+}
+
+// Run is Main without the exit.
+func Run(root *cli.Command, classes Classes, args []string) (code int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	go func() {
+		<-ctx.Done()
+		stop() // the next signal has its default effect
+	}()
+	quiet(root)
+	root.Version = version()
+	defer func() {
+		if v := recover(); v != nil {
+			fmt.Fprintf(os.Stderr, "%s: internal error: %v\n%s\nPlease report this.\n", root.Name, v, debug.Stack())
+			code = ExitFailed
+		}
+	}()
+	err := root.Run(ctx, args)
+	if err == nil {
+		return ExitOK
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		fmt.Fprintf(os.Stderr, "%s: interrupted\n", root.Name)
+		return 130
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name, err)
+	return classes.Code(err)
+}
+
+// quiet makes the library report usage errors as errors and leave printing and exiting to Run.
+func quiet(c *cli.Command) {
+	c.ExitErrHandler = func(context.Context, *cli.Command, error) {}
+	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
+		return Usagef("%v (see %s --help)", err, c.FullName())
+	}
+	for _, s := range c.Commands {
+		quiet(s)
+	}
+}
+
+// version is the module version and revision that the binary was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v, rev, dirty := info.Main.Version, "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			rev = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
+		}
+	}
+	if len(rev) > 12 {
+		rev = rev[:12]
+	}
+	if v == "" || v == "(devel)" {
+		v = "devel"
+	}
+	if rev != "" {
+		v += " " + rev + dirty
+	}
+	return v + " " + info.GoVersion
+}
+
+// JSON writes v as one indented document with a newline.
+func JSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// JSONLine writes v as one line.
+func JSONLine(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// Terminal reports whether f is a terminal, on which progress may be drawn.
+func Terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// Args checks the number of arguments.
+func Args(c *cli.Command, least, most int, usage string) error {
+	if n := c.Args().Len(); n < least || n > most {
+		return Usagef("%s", usage)
+	}
+	return nil
+}
