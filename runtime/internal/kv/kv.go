@@ -1,0 +1,227 @@
+// Package kv holds what a session remembers: the keys and values of every position, in pages.
+//
+// Its nouns: a Shape (what one page of one state looks like), a Page (KVChunk consecutive absolute positions of one state), a Cache (all pages of one session).
+// Pages come as positions come; a sliding window gives whole pages back; pages are reference-counted, so that a fork shares what both have seen.
+// It must not know operations or arithmetic: it gives out memory. Page layout, per KV head: keys transposed [KeyDim][Chunk], then values [Chunk][ValDim], IEEE half.
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Chunk is the number of positions in a page; attention's results depend on it (kernels.KVChunk).
+const Chunk = 64
+
+// ErrFull is returned when a session would pass its limit of positions.
+var ErrFull = errors.New("context is full")
+
+// ErrGone is returned for positions that a sliding window has dropped.
+var ErrGone = errors.New("positions are no longer in the window")
+
+// Shape describes the pages of one state.
+type Shape struct {
+	KVHeads, KeyDim, ValDim int
+	Window                  int // 0: everything is kept
+}
+
+// HeadBytes is the distance between two heads in a page.
+func (s Shape) HeadBytes() int { return 2 * Chunk * (s.KeyDim + s.ValDim) }
+
+// PageBytes is the size of a page.
+func (s Shape) PageBytes() int { return s.KVHeads * s.HeadBytes() }
+
+// Page is the memory of Chunk positions of one state.
+type Page struct {
+	mem  []uint16
+	refs atomic.Int32
+}
+
+// Key is the start of a head's keys.
+func (p *Page) Key(s *Shape, head int) unsafe.Pointer {
+	return unsafe.Pointer(&p.mem[head*s.HeadBytes()/2])
+}
+
+// Value is the start of a head's values.
+func (p *Page) Value(s *Shape, head int) unsafe.Pointer {
+	return unsafe.Pointer(&p.mem[head*s.HeadBytes()/2+Chunk*s.KeyDim])
+}
+
+// Store hands out and takes back pages; shared by all sessions of a model.
+type Store struct {
+	shapes []Shape
+	mu     sync.Mutex
+	free   [][]*Page // per shape
+}
+
+// NewStore makes a store for states of these shapes.
+func NewStore(shapes []Shape) *Store {
+	return &Store{shapes: shapes, free: make([][]*Page, len(shapes))}
+}
+
+// Shape is the shape of a state.
+func (s *Store) Shape(state int) *Shape { return &s.shapes[state] }
+
+func (s *Store) get(state int) *Page {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.free[state]; len(l) > 0 {
+		p := l[len(l)-1]
+		s.free[state] = l[:len(l)-1]
+		p.refs.Store(1)
+		return p
+	}
+	n := s.shapes[state].PageBytes() / 2
+	const align = 64 / 2
+	raw := make([]uint16, n+align)
+	skip := int(-uintptr(unsafe.Pointer(&raw[0]))&63) / 2
+	p := &Page{mem: raw[skip : skip+n : skip+n]}
+	p.refs.Store(1)
+	return p
+}
+
+func (s *Store) put(state int, p *Page) {
+	if p == nil || p.refs.Add(-1) > 0 {
+		return
+	}
+	s.mu.Lock()
+	s.free[state] = append(s.free[state], p)
+	s.mu.Unlock()
+}
+
+// Cache is the memory of one session. It is not safe for use by two goroutines at once, but pages may be filled by many workers between Extend and the next call.
+type Cache struct {
+	store *Store
+	pages [][]*Page // per state, index = position / Chunk; nil where dropped
+	low   []int     // per state: first page that is still there
+	n     int       // positions stored
+	limit int
+}
+
+// NewCache makes an empty cache of at most limit positions.
+func (s *Store) NewCache(limit int) *Cache {
+	return &Cache{store: s, pages: make([][]*Page, len(s.shapes)), low: make([]int, len(s.shapes)), limit: limit}
+}
+
+// Len is the number of positions stored.
+func (c *Cache) Len() int { return c.n }
+
+// Limit is the largest number of positions.
+func (c *Cache) Limit() int { return c.limit }
+
+// Extend makes room for n more positions and returns the first of them.
+func (c *Cache) Extend(n int) (int, error) {
+	if n < 0 || c.n+n > c.limit {
+		return 0, fmt.Errorf("%w: %d positions stored, %d more asked for, limit %d (raise it with --ctx)", ErrFull, c.n, n, c.limit)
+	}
+	first := c.n
+	need := (c.n + n + Chunk - 1) / Chunk
+	for state := range c.pages {
+		for len(c.pages[state]) < need {
+			c.pages[state] = append(c.pages[state], c.store.get(state))
+		}
+		if c.n%Chunk != 0 && n > 0 {
+			c.own(state, c.n/Chunk)
+		}
+	}
+	c.n += n
+	return first, nil
+}
+
+// own replaces a page that others share by a copy, before it is written to.
+func (c *Cache) own(state, page int) {
+	p := c.pages[state][page]
+	if p == nil || p.refs.Load() == 1 {
+		return
+	}
+	q := c.store.get(state)
+	copy(q.mem, p.mem)
+	c.store.put(state, p)
+	c.pages[state][page] = q
+}
+
+// Page gives the page of a state that holds position pos.
+func (c *Cache) Page(state, page int) *Page { return c.pages[state][page] }
+
+// Slide gives back the pages that no query at or after position Len() can see any more. Call it between batches.
+func (c *Cache) Slide() {
+	for state := range c.pages {
+		w := c.store.shapes[state].Window
+		if w == 0 {
+			continue
+		}
+		// The next query, at position n, sees positions > n - w.
+		firstSeen := c.n - w + 1
+		for c.low[state] < len(c.pages[state]) && (c.low[state]+1)*Chunk <= firstSeen {
+			i := c.low[state]
+			c.store.put(state, c.pages[state][i])
+			c.pages[state][i] = nil
+			c.low[state]++
+		}
+	}
+}
+
+// Truncate forgets all positions from n on. It fails when a window has dropped positions that a query at n would see.
+func (c *Cache) Truncate(n int) error {
+	if n < 0 || n > c.n {
+		return fmt.Errorf("kv: cannot truncate %d positions to %d", c.n, n)
+	}
+	for state := range c.pages {
+		w := c.store.shapes[state].Window
+		if w != 0 && n > 0 && c.low[state]*Chunk > max(n-w+1, 0) {
+			return fmt.Errorf("%w: position %d", ErrGone, n)
+		}
+	}
+	keep := (n + Chunk - 1) / Chunk
+	for state := range c.pages {
+		for i := keep; i < len(c.pages[state]); i++ {
+			c.store.put(state, c.pages[state][i])
+		}
+		c.pages[state] = c.pages[state][:min(keep, len(c.pages[state]))]
+		c.low[state] = min(c.low[state], len(c.pages[state]))
+	}
+	c.n = n
+	return nil
+}
+
+// Fork makes a second cache that has seen the same positions; pages are shared until one of the two writes.
+func (c *Cache) Fork() *Cache {
+	f := &Cache{store: c.store, pages: make([][]*Page, len(c.pages)), low: append([]int(nil), c.low...), n: c.n, limit: c.limit}
+	for state, l := range c.pages {
+		f.pages[state] = append([]*Page(nil), l...)
+		for _, p := range l {
+			if p != nil {
+				p.refs.Add(1)
+			}
+		}
+	}
+	return f
+}
+
+// Close gives all pages back.
+func (c *Cache) Close() {
+	for state, l := range c.pages {
+		for _, p := range l {
+			c.store.put(state, p)
+		}
+		c.pages[state] = nil
+		c.low[state] = 0
+	}
+	c.n = 0
+}
+
+// Bytes is the memory of the pages held, shared ones included.
+func (c *Cache) Bytes() int {
+	b := 0
+	for state, l := range c.pages {
+		for _, p := range l {
+			if p != nil {
+				b += c.store.shapes[state].PageBytes()
+			}
+		}
+	}
+	return b
+}

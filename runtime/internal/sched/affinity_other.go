@@ -1,0 +1,7 @@
+//go:build !linux
+
+package sched
+
+import "runtime"
+
+func affinity() int { return runtime.NumCPU() }

@@ -1,0 +1,5 @@
+// Package sched runs one function on a fixed set of workers at once, with barriers between its steps, and says how many workers this process may use.
+//
+// Its nouns: a Pool of workers, the caller being worker 0; a region (one Run); a barrier inside it; a Counter that hands out pieces of a step.
+// It must not know operations, models or files. Read pool.go first, then cpus.go.
+package sched

@@ -1,0 +1,198 @@
+package sched
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+)
+
+// ErrPanic is wrapped by the error of a region in which a worker panicked.
+var ErrPanic = errors.New("worker panicked")
+
+// PanicError carries what a worker panicked with. A fault on a mapped page is a runtime.Error with an Addr method.
+type PanicError struct {
+	Worker int
+	Value  any
+	Stack  []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("worker %d: %v", e.Worker, e.Value)
+}
+
+// Unwrap makes errors.Is(err, ErrPanic) true.
+func (e *PanicError) Unwrap() error { return ErrPanic }
+
+// line keeps an atomic on cache lines of its own: two workers' flags on one line would be written in turns.
+type line struct {
+	v atomic.Uint32
+	_ [124]byte
+}
+
+// Spin limits, in polls of an atomic (about a nanosecond each when it lies in the poller's cache). Inside a region the other workers are at work, so a worker polls
+// for long; between regions it parks soon, so that an idle process costs nothing.
+const (
+	spinsBeforeYield = 1 << 12
+	spinsBeforePark  = 1 << 17
+)
+
+// Pool is a fixed set of workers. Run and Close are for one goroutine at a time.
+type Pool struct {
+	n       int
+	f       func(w int)
+	epoch   line // number of the current region
+	arrived line // barrier: workers that have arrived
+	sense   line // barrier: generation
+	done    line // workers that have finished the region
+	failed  line // 1 after a panic in the region
+	mu      sync.Mutex
+	err     *PanicError
+	parked  []parking
+	closed  bool
+	exit    sync.WaitGroup
+}
+
+// parking is where an idle worker sleeps.
+type parking struct {
+	asleep atomic.Uint32
+	wake   chan struct{}
+	_      [112]byte
+}
+
+// NewPool starts n-1 goroutines on threads of their own; n is at least 1.
+func NewPool(n int) *Pool {
+	n = max(n, 1)
+	p := &Pool{n: n, parked: make([]parking, n)}
+	for w := 1; w < n; w++ {
+		p.parked[w].wake = make(chan struct{}, 1)
+		p.exit.Add(1)
+		go p.work(w)
+	}
+	return p
+}
+
+// Workers is the number of workers, the caller of Run included.
+func (p *Pool) Workers() int { return p.n }
+
+// Run calls f(w) once for every worker w and returns when all have returned. A panic in any of them makes every later Barrier of the region return false and becomes a
+// *PanicError.
+func (p *Pool) Run(f func(w int)) error {
+	p.f, p.err = f, nil
+	p.failed.v.Store(0)
+	p.arrived.v.Store(0)
+	p.done.v.Store(0)
+	p.epoch.v.Add(1)
+	for w := 1; w < p.n; w++ {
+		if q := &p.parked[w]; q.asleep.CompareAndSwap(1, 0) {
+			q.wake <- struct{}{}
+		}
+	}
+	p.call(0)
+	for spins := 1; p.done.v.Load() != uint32(p.n); spins++ {
+		if spins%spinsBeforeYield == 0 {
+			runtime.Gosched()
+		}
+	}
+	if p.err != nil {
+		return p.err
+	}
+	return nil
+}
+
+// Barrier waits until every worker of the region has reached it. It reports false when a worker has panicked: the caller must return at once.
+func (p *Pool) Barrier() bool {
+	if p.n == 1 {
+		return true
+	}
+	g := p.sense.v.Load()
+	if p.arrived.v.Add(1) == uint32(p.n) {
+		p.arrived.v.Store(0)
+		p.sense.v.Store(g + 1)
+		return p.failed.v.Load() == 0
+	}
+	for spins := 1; p.sense.v.Load() == g; spins++ {
+		if spins%64 == 0 && p.failed.v.Load() != 0 {
+			return false
+		}
+		if spins%spinsBeforeYield == 0 {
+			runtime.Gosched()
+		}
+	}
+	return p.failed.v.Load() == 0
+}
+
+// Close ends the workers.
+func (p *Pool) Close() {
+	if p.closed {
+		return
+	}
+	p.closed = true
+	p.f = nil
+	p.epoch.v.Add(1)
+	for w := 1; w < p.n; w++ {
+		if q := &p.parked[w]; q.asleep.CompareAndSwap(1, 0) {
+			q.wake <- struct{}{}
+		}
+	}
+	p.exit.Wait()
+}
+
+// call runs the region's function for one worker and turns a panic, a fault on a mapped page included, into the region's error.
+func (p *Pool) call(w int) {
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		if v := recover(); v != nil {
+			p.mu.Lock()
+			if p.err == nil {
+				p.err = &PanicError{Worker: w, Value: v, Stack: debug.Stack()}
+			}
+			p.mu.Unlock()
+			p.failed.v.Store(1)
+		}
+		p.done.v.Add(1)
+	}()
+	p.f(w)
+}
+
+func (p *Pool) work(w int) {
+	defer p.exit.Done()
+	runtime.LockOSThread()
+	q := &p.parked[w]
+	for seen := uint32(1); ; seen++ {
+		for spins := 1; p.epoch.v.Load() != seen; spins++ {
+			if spins%spinsBeforeYield == 0 {
+				runtime.Gosched()
+			}
+			if spins < spinsBeforePark {
+				continue
+			}
+			q.asleep.Store(1)
+			if p.epoch.v.Load() != seen {
+				<-q.wake
+			} else if !q.asleep.CompareAndSwap(1, 0) {
+				<-q.wake // Run took the flag and is sending
+			}
+			spins = 0
+		}
+		if p.f == nil {
+			return
+		}
+		p.call(w)
+	}
+}
+
+// Counter hands out the pieces 0 … total-1 of a step to whoever asks; one per step of a region, reset before the region starts.
+type Counter struct {
+	v atomic.Int64
+	_ [120]byte
+}
+
+// Reset makes the next piece 0.
+func (c *Counter) Reset() { c.v.Store(0) }
+
+// Next gives the next piece.
+func (c *Counter) Next() int { return int(c.v.Add(1) - 1) }

@@ -1,0 +1,88 @@
+// Package store gives read access to a container's bytes: it maps the file, and hands out ranges that have been checked against its length.
+//
+// It must not know what the bytes mean.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// ErrRange is returned for a range that does not lie inside the file.
+var ErrRange = errors.New("range outside the file")
+
+// File is a mapped file. Safe for use by many goroutines; Close once, after the last use of any range.
+type File struct {
+	f    *os.File
+	data []byte
+	path string
+}
+
+// Open maps a file for reading.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
+	s := &File{f: f, path: path}
+	if st.Size() > 0 {
+		if s.data, err = mapFile(f, st.Size()); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("%s: map: %w", path, err)
+		}
+	}
+	return s, nil
+}
+
+// Path is the name that the file was opened by.
+func (s *File) Path() string { return s.path }
+
+// Size is the file's length in bytes when it was opened.
+func (s *File) Size() int64 { return int64(len(s.data)) }
+
+// ReadAt reads with pread, so that a file that has shrunk gives an error and no fault.
+func (s *File) ReadAt(p []byte, off int64) (int, error) { return s.f.ReadAt(p, off) }
+
+// Range gives mapped bytes.
+func (s *File) Range(off, length uint64) ([]byte, error) {
+	n := uint64(len(s.data))
+	if off > n || length > n-off {
+		return nil, fmt.Errorf("%w: %d bytes at offset %d, the file has %d", ErrRange, length, off, n)
+	}
+	return s.data[off : off+length : off+length], nil
+}
+
+// Bytes is Range for format.Open: nil if the range is not inside the file.
+func (s *File) Bytes(off, n int64) []byte {
+	if off < 0 || n < 0 {
+		return nil
+	}
+	b, err := s.Range(uint64(off), uint64(n))
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// Offset says which byte of the file a faulting address belongs to.
+func (s *File) Offset(addr uintptr) (int64, bool) { return offsetOf(s.data, addr) }
+
+// Close unmaps and closes the file.
+func (s *File) Close() error {
+	var err error
+	if s.data != nil {
+		err = unmapFile(s.data)
+		s.data = nil
+	}
+	return errors.Join(err, s.f.Close())
+}
