@@ -109,8 +109,8 @@ func fill(m Memory, d *format.Draft, i int) {
 	t.Digest = blake3.Sum256(source)
 }
 
-// Reseal computes the digests of sections, table of contents, provenance and header anew after bytes of small sections were changed in place, so that only
-// the change itself can be noticed. Weights are not read: the chunk list stays as it was.
+// Reseal computes the digests of small sections, chunks, provenance, table of contents and header anew after bytes of small sections were changed in
+// place, so that only the change itself can be noticed. Digests of slots and of weight sections stay as they were.
 func Reseal(m Memory) error {
 	h, err := format.DecodeHeader(m)
 	if err != nil {
@@ -121,7 +121,7 @@ func Reseal(m Memory) error {
 		return err
 	}
 	for i, s := range toc.Sections {
-		if !s.Kind.Weights() && s.Kind != format.SectionProvenance {
+		if !s.Kind.Weights() && s.Kind != format.SectionProvenance && s.Kind != format.SectionChunks {
 			toc.Sections[i].Digest = blake3.Sum256(m[s.Offset:s.End()])
 		}
 	}
@@ -135,6 +135,9 @@ func Reseal(m Memory) error {
 			toc.Sections[i].Digest = blake3.Sum256(b)
 		}
 	}
+	list := &toc.Sections[len(toc.Sections)-1]
+	rechunk(m, toc.Sections[0], *list)
+	list.Digest = blake3.Sum256(m[list.Offset:list.End()])
 	b, err := format.EncodeTOC(toc)
 	if err != nil {
 		return err

@@ -1,0 +1,394 @@
+package check
+
+import (
+	"jns/format"
+)
+
+// op proves one operation and moves the flow past it.
+func (k *checker) op(op format.Op) error {
+	if op.Params == nil || op.Params.Kind() != op.Kind {
+		return corrupt("operands %T do not belong to it", op.Params)
+	}
+	if op.Version != 1 {
+		return unsupported("version %d is unknown", op.Version)
+	}
+	var o operands
+	var err error
+	switch p := op.Params.(type) {
+	case *format.RowsParams:
+		err = k.rows(p, &o)
+	case *format.NormParams:
+		err = k.norm(p, &o)
+	case *format.QuantizeParams:
+		err = k.quantize(p, &o)
+	case *format.MatMulParams:
+		err = k.matmul(p, &o)
+	case *format.RopeParams:
+		err = k.rope(p, &o)
+	case *format.KVAppendParams:
+		err = k.kvAppend(p, &o)
+	case *format.AttentionParams:
+		err = k.attention(p, &o)
+	case *format.ActivationParams:
+		err = k.activation(p, &o)
+	case *format.ElementParams:
+		err = k.element(p, &o)
+	case *format.SelectParams:
+		err = k.selectRows(p)
+		return err
+	case *format.RouteParams:
+		err = k.route(p, &o)
+	case *format.ExpertsParams:
+		err = k.expertsOp(p, &o)
+	case *format.SoftCapParams:
+		err = k.softCap(p, &o)
+	default:
+		return unsupported("kind %d is unknown", op.Kind)
+	}
+	if err != nil {
+		return err
+	}
+	return k.flow.apply(&o, k.selected, k.selected)
+}
+
+// allRows refuses an operation that needs tokens or positions of rows after rows were selected.
+func (k *checker) allRows() error {
+	if k.selected {
+		return corrupt("works on all rows of the batch, but rows have been selected")
+	}
+	return nil
+}
+
+func (k *checker) rows(p *format.RowsParams, o *operands) error {
+	t, _, err := k.matrix(p.W, false)
+	if err != nil {
+		return err
+	}
+	if t.Rows < uint64(k.p.Vocab) {
+		return corrupt("table %q has %d rows, there are %d tokens", t.Name, t.Rows, k.p.Vocab)
+	}
+	if err := first(k.allRows(), k.buffer(p.Out, format.ElemF32, t.Cols), finite(p.Scale)); err != nil {
+		return err
+	}
+	o.write(p.Out)
+	return nil
+}
+
+func (k *checker) norm(p *format.NormParams, o *operands) error {
+	n := k.length(p.In)
+	if p.Norm != format.NormRMS && p.Norm != format.NormLayer {
+		return unsupported("norm %d is unknown", p.Norm)
+	}
+	if err := first(k.buffer(p.In, format.ElemF32, n), k.results(p.Out, p.Q, n), finite(p.Eps)); err != nil {
+		return err
+	}
+	if p.Groups == 0 || n%uint64(p.Groups) != 0 || p.Eps < 0 {
+		return corrupt("%d elements in %d groups, epsilon %g", n, p.Groups, p.Eps)
+	}
+	length := n / uint64(p.Groups)
+	if p.WPerGroup {
+		length = n
+	}
+	if p.Norm == format.NormRMS && p.Bias != format.None {
+		return corrupt("an RMS norm has no bias")
+	}
+	if err := first(k.optionalVector(p.W, length), k.optionalVector(p.Bias, length)); err != nil {
+		return err
+	}
+	o.read(p.In)
+	o.write(p.Out, p.In)
+	o.write(p.Q)
+	return nil
+}
+
+// results proves the outputs of an operation that gives n float32, quantised ones, or both.
+func (k *checker) results(out, q uint32, n uint64) error {
+	if out == format.None && q == format.None {
+		return corrupt("it has no output")
+	}
+	if out != format.None {
+		if err := k.buffer(out, format.ElemF32, n); err != nil {
+			return err
+		}
+	}
+	if q != format.None {
+		return k.buffer(q, format.ElemQ8X, n)
+	}
+	return nil
+}
+
+func (k *checker) quantize(p *format.QuantizeParams, o *operands) error {
+	n := k.length(p.In)
+	o.read(p.In)
+	o.write(p.Out)
+	return first(k.buffer(p.In, format.ElemF32, n), k.buffer(p.Out, format.ElemQ8X, n))
+}
+
+func (k *checker) matmul(p *format.MatMulParams, o *operands) error {
+	if len(p.Parts) == 0 || len(p.Parts) > MaxParts {
+		return corrupt("%d matrices, must be 1 to %d", len(p.Parts), MaxParts)
+	}
+	for i := range p.Parts {
+		if err := k.part(p.In, &p.Parts[i], o); err != nil {
+			return err
+		}
+	}
+	o.read(p.In)
+	return nil
+}
+
+// part proves one matrix of a product. Parts run side by side, so a part's residual may be its own output but no other's: the residuals are
+// reads of the whole operation, and a write allows only its own.
+func (k *checker) part(in uint32, p *format.MatMulPart, o *operands) error {
+	t, float, err := k.matrix(p.W, false)
+	if err != nil {
+		return err
+	}
+	if err := first(k.buffer(in, input(float), t.Cols), k.output(p.Out, &t), k.optionalVector(p.Bias, t.Rows), finite(p.Scale)); err != nil {
+		return err
+	}
+	if p.Residual != format.None {
+		if err := k.buffer(p.Residual, format.ElemF32, t.Rows); err != nil {
+			return err
+		}
+	}
+	if in == p.Out {
+		return corrupt("output buffer %d is the input", p.Out)
+	}
+	for _, w := range o.writes {
+		if p.Residual == w.buffer {
+			return corrupt("residual buffer %d is the output of another matrix of the operation", p.Residual)
+		}
+	}
+	for _, r := range o.reads {
+		if r == p.Out {
+			return corrupt("output buffer %d is the residual of another matrix of the operation", p.Out)
+		}
+	}
+	o.read(p.Residual)
+	o.write(p.Out, p.Residual)
+	return nil
+}
+
+func (k *checker) rope(p *format.RopeParams, o *operands) error {
+	if uint64(p.Table) >= uint64(len(k.p.Ropes)) {
+		return corrupt("rope %d of %d", p.Table, len(k.p.Ropes))
+	}
+	pairs := len(k.p.Ropes[p.Table].Freqs)
+	if p.Heads == 0 || p.Heads > MaxHeads || p.HeadDim == 0 || p.HeadDim > MaxHeadDim || 2*pairs > int(p.HeadDim) {
+		return corrupt("%d heads of %d elements, %d pairs", p.Heads, p.HeadDim, pairs)
+	}
+	o.read(p.X)
+	o.write(p.X, p.X)
+	return first(k.allRows(), k.buffer(p.X, format.ElemF32, uint64(p.Heads)*uint64(p.HeadDim)))
+}
+
+func (k *checker) state(s uint32) (format.State, error) {
+	if uint64(s) >= uint64(len(k.p.States)) {
+		return format.State{}, corrupt("state %d of %d", s, len(k.p.States))
+	}
+	return k.p.States[s], nil
+}
+
+func (k *checker) kvAppend(p *format.KVAppendParams, o *operands) error {
+	s, err := k.state(p.State)
+	if err != nil {
+		return err
+	}
+	if k.appended[p.State] {
+		return corrupt("state %d is filled a second time", p.State)
+	}
+	k.appended[p.State] = true
+	o.read(p.K, p.V)
+	heads := uint64(s.KVHeads)
+	return first(k.allRows(), k.buffer(p.K, format.ElemF32, heads*uint64(s.KeyDim)), k.buffer(p.V, format.ElemF32, heads*uint64(s.ValDim)))
+}
+
+func (k *checker) attention(p *format.AttentionParams, o *operands) error {
+	s, err := k.state(p.State)
+	if err != nil {
+		return err
+	}
+	if !k.appended[p.State] {
+		return corrupt("state %d is read before it is filled", p.State)
+	}
+	if p.Heads == 0 || p.Heads > MaxHeads || p.Heads%s.KVHeads != 0 || p.SoftCap < 0 {
+		return corrupt("%d heads over %d heads of keys, soft cap %g", p.Heads, s.KVHeads, p.SoftCap)
+	}
+	o.read(p.Q)
+	o.write(p.Out)
+	heads := uint64(p.Heads)
+	return first(k.allRows(), finite(p.Scale, p.SoftCap), k.buffer(p.Q, format.ElemF32, heads*uint64(s.KeyDim)),
+		k.buffer(p.Out, format.ElemF32, heads*uint64(s.ValDim)), k.optionalVector(p.Sinks, heads))
+}
+
+func (k *checker) activation(p *format.ActivationParams, o *operands) error {
+	n := k.length(p.Gate)
+	if err := first(activation(p.Act), k.buffer(p.Gate, format.ElemF32, n), k.results(p.Out, p.Q, n)); err != nil {
+		return err
+	}
+	if p.Up != format.None {
+		if err := k.buffer(p.Up, format.ElemF32, n); err != nil {
+			return err
+		}
+	}
+	o.read(p.Gate, p.Up)
+	o.write(p.Out, p.Gate, p.Up)
+	o.write(p.Q)
+	return nil
+}
+
+func activation(act uint8) error {
+	if act < format.ActSiLU || act > format.ActGELUQuick {
+		return unsupported("activation %d is unknown", act)
+	}
+	return nil
+}
+
+func (k *checker) element(p *format.ElementParams, o *operands) error {
+	n := k.length(p.A)
+	if err := first(k.buffer(p.A, format.ElemF32, n), k.buffer(p.Out, format.ElemF32, n), finite(p.Scale)); err != nil {
+		return err
+	}
+	switch p.Element {
+	case format.ElementAdd, format.ElementMul:
+		if err := k.buffer(p.B, format.ElemF32, n); err != nil {
+			return err
+		}
+	case format.ElementScale:
+		if p.B != format.None {
+			return corrupt("a scaling has no second input")
+		}
+	default:
+		return unsupported("element-wise operation %d is unknown", p.Element)
+	}
+	o.read(p.A, p.B)
+	o.write(p.Out, p.A, p.B)
+	return nil
+}
+
+// selectRows reads a buffer of all rows and writes one of selected rows. Several of them may follow each other, one for each value that lives on.
+func (k *checker) selectRows(p *format.SelectParams) error {
+	n := k.length(p.In)
+	if err := first(k.buffer(p.In, format.ElemF32, n), k.buffer(p.Out, format.ElemF32, n)); err != nil {
+		return err
+	}
+	var o operands
+	o.read(p.In)
+	o.write(p.Out)
+	k.selected = true
+	return k.flow.apply(&o, false, true)
+}
+
+func (k *checker) route(p *format.RouteParams, o *operands) error {
+	switch {
+	case p.Func < format.RouteSoftmax || p.Func > format.RouteSigmoid:
+		return unsupported("routing function %d is unknown", p.Func)
+	case p.Experts == 0 || p.Experts > MaxExperts || p.Top == 0 || p.Top > MaxTop || p.Top > p.Experts:
+		return corrupt("%d of %d experts", p.Top, p.Experts)
+	case p.Groups == 0 || p.Experts%p.Groups != 0 || p.TopGroups == 0 || p.TopGroups > p.Groups:
+		return corrupt("%d of %d groups of %d experts", p.TopGroups, p.Groups, p.Experts)
+	case p.Groups > 1 && (p.Experts/p.Groups < 2 || uint64(p.TopGroups)*uint64(p.Experts/p.Groups) < uint64(p.Top)):
+		return corrupt("%d of %d groups of %d experts hold less than %d", p.TopGroups, p.Groups, p.Experts, p.Top)
+	case p.MinSum < 0:
+		return corrupt("least sum of weights %g", p.MinSum)
+	}
+	if err := first(finite(p.MinSum, p.Scale), k.buffer(p.In, format.ElemF32, uint64(p.Experts)), k.buffer(p.Out, format.ElemRoute, uint64(p.Top)),
+		k.optionalVector(p.Bias, uint64(p.Experts))); err != nil {
+		return err
+	}
+	k.experts[p.Out] = p.Experts
+	o.read(p.In)
+	o.write(p.Out)
+	return nil
+}
+
+func (k *checker) expertsOp(p *format.ExpertsParams, o *operands) error {
+	gate, gateFloat, err := k.matrix(p.Gate, true)
+	if err != nil {
+		return err
+	}
+	up, upFloat, err := k.matrix(p.Up, true)
+	if err != nil {
+		return err
+	}
+	down, downFloat, err := k.matrix(p.Down, true)
+	if err != nil {
+		return err
+	}
+	hidden, top := gate.Rows, k.length(p.Route)
+	switch {
+	case up.Rows != hidden || up.Cols != gate.Cols || down.Cols != hidden || upFloat != gateFloat:
+		return corrupt("matrices of %d × %d, %d × %d and %d × %d do not fit together", gate.Rows, gate.Cols, up.Rows, up.Cols, down.Rows, down.Cols)
+	case up.Count != gate.Count || down.Count != gate.Count || up.FirstSlot != gate.FirstSlot || down.FirstSlot != gate.FirstSlot:
+		return corrupt("gate, up and down do not share the slots of their experts")
+	case top == 0 || top > MaxTop:
+		return corrupt("%d choices per row", top)
+	}
+	if err := first(activation(p.Act), k.buffer(p.In, input(gateFloat), gate.Cols), k.buffer(p.Route, format.ElemRoute, top), k.output(p.Out, &down)); err != nil {
+		return err
+	}
+	if experts := k.experts[p.Route]; uint64(experts) != gate.Count {
+		return corrupt("the route chooses among %d experts, there are %d", experts, gate.Count)
+	}
+	if p.Residual != format.None {
+		if err := k.buffer(p.Residual, format.ElemF32, down.Rows); err != nil {
+			return err
+		}
+	}
+	if p.In == p.Out {
+		return corrupt("output buffer %d is the input", p.Out)
+	}
+	for _, s := range []struct {
+		b   uint32
+		t   format.ElemType
+		len uint64
+	}{
+		{p.Gathered, input(gateFloat), gate.Cols}, {p.GateOut, format.ElemF32, hidden}, {p.UpOut, format.ElemF32, hidden},
+		{p.Hidden, input(downFloat), hidden}, {p.DownOut, format.ElemF32, down.Rows},
+	} {
+		if err := k.buffer(s.b, s.t, top*entry(s.t, s.len)); err != nil {
+			return err
+		}
+	}
+	for _, t := range []*format.Tensor{&gate, &up, &down} {
+		// Entries are rounded up to 16 elements: a tile must not write more rows than that.
+		if t.TileRows > 16 || 16%t.TileRows != 0 {
+			return unsupported("tiles of %d rows in experts", t.TileRows)
+		}
+	}
+	o.read(p.In, p.Route, p.Residual)
+	o.write(p.Out, p.Residual)
+	o.scratch(p.Gathered, p.GateOut, p.UpOut, p.DownOut)
+	if p.Hidden != p.GateOut {
+		o.scratch(p.Hidden)
+	}
+	return nil
+}
+
+// entry is the length of one choice's part of a scratch buffer for n elements.
+func entry(t format.ElemType, n uint64) uint64 {
+	if t == format.ElemQ8X {
+		return (n + 31) &^ 31
+	}
+	return (n + 15) &^ 15
+}
+
+func (k *checker) softCap(p *format.SoftCapParams, o *operands) error {
+	if !(p.Cap > 0) {
+		return corrupt("cap %g", p.Cap)
+	}
+	o.read(p.X)
+	o.write(p.X, p.X)
+	return first(finite(p.Cap), k.buffer(p.X, format.ElemF32, k.length(p.X)))
+}
+
+// first gives the first error of a list of proofs that do not depend on each other.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
