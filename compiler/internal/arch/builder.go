@@ -1,0 +1,319 @@
+package arch
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"jns/compiler/internal/gguf"
+	"jns/format"
+)
+
+// Builder collects the graph of one model. Problems are remembered and reported together at the end, so that the code of an
+// architecture needs no error handling: a tensor or key that is missing reads as a harmless stand-in.
+type Builder struct {
+	Hyper
+
+	set   *gguf.Set
+	g     *Graph
+	layer int
+	errs  []error
+	order int
+}
+
+// maxProblems bounds the list of problems; a header that promises a million layers must not produce a million lines.
+const maxProblems = 24
+
+func newBuilder(set *gguf.Set, name string) *Builder {
+	b := &Builder{set: set, layer: -1, g: &Graph{Arch: name, Logits: NoValue, Uses: map[*gguf.Tensor]*Use{}}}
+	b.readHyper()
+	return b
+}
+
+// fail notes a problem, and gives up when there are too many.
+func (b *Builder) fail(err error) {
+	b.errs = append(b.errs, err)
+	if len(b.errs) >= maxProblems {
+		panic(errTooMany)
+	}
+}
+
+func (b *Builder) corrupt(format string, args ...any) {
+	b.fail(fmt.Errorf("%w: %s", gguf.ErrCorrupt, fmt.Sprintf(format, args...)))
+}
+
+func (b *Builder) unsupported(format string, args ...any) {
+	b.fail(fmt.Errorf("%w: %s", gguf.ErrUnsupported, fmt.Sprintf(format, args...)))
+}
+
+func (b *Builder) recoverStop() {
+	if r := recover(); r != nil && r != any(errTooMany) {
+		panic(r)
+	}
+}
+
+// finish checks that every tensor of the file was used exactly as the graph says, or set aside.
+func (b *Builder) finish(opt Options) (*Graph, error) {
+	if len(b.errs) == 0 {
+		b.accountAll(opt)
+	}
+	if len(b.errs) > 0 {
+		return nil, joined(b.errs)
+	}
+	return b.g, nil
+}
+
+func (b *Builder) accountAll(opt Options) {
+	var unknown []string
+	for _, t := range b.set.Tensors {
+		if b.g.Uses[t] != nil {
+			continue
+		}
+		if reason, ok := knownExtra(t.Name); ok {
+			b.g.Uses[t] = b.use(RoleAside, reason)
+			continue
+		}
+		if opt.KeepUnknown {
+			b.g.Uses[t] = b.use(RoleAside, "unknown to this architecture, kept by request")
+			b.g.Uses[t].Unknown = true
+			continue
+		}
+		unknown = append(unknown, t.Name)
+	}
+	if len(unknown) > 0 {
+		b.unsupported("architecture %s does not use %d of the tensors: %s (--keep-unknown keeps them aside, unused)",
+			b.g.Arch, len(unknown), strings.Join(clipAll(unknown), ", "))
+	}
+}
+
+func clipAll(names []string) []string {
+	out := slices.Clone(names)
+	for i := range out {
+		out[i] = clip(out[i])
+	}
+	return out
+}
+
+func joined(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+func (b *Builder) use(r Role, reason string) *Use {
+	b.order++
+	return &Use{Roles: r, Layer: b.layer, Order: b.order, Reason: reason}
+}
+
+// Name is the name of a tensor of the current layer.
+func (b *Builder) Name(s string) string { return fmt.Sprintf("blk.%d.%s", b.layer, s) }
+
+// Layers calls f for every layer in turn; tensor names given to the methods below then belong to that layer.
+func (b *Builder) Layers(f func(i int)) {
+	for i := range b.NLayer {
+		b.layer = i
+		f(i)
+	}
+	b.layer = -1
+}
+
+// Has says whether the current layer (or, outside layers, the file) has a tensor.
+func (b *Builder) Has(name string) bool { return b.find(name) != nil }
+
+func (b *Builder) find(name string) *gguf.Tensor {
+	if b.layer >= 0 {
+		name = b.Name(name)
+	}
+	return b.set.Tensor(name)
+}
+
+// tensor finds a tensor, checks its dimensions (columns first; trailing ones may be left out) and records its use.
+func (b *Builder) tensor(role Role, name string, dims ...uint64) *gguf.Tensor {
+	t := b.find(name)
+	if t == nil {
+		if b.layer >= 0 {
+			name = b.Name(name)
+		}
+		b.corrupt("architecture %s needs tensor %q, which the file does not have", b.g.Arch, name)
+		return &gguf.Tensor{Name: name, Dims: slices.Clone(dims)}
+	}
+	if !sameDims(t.Dims, dims) {
+		b.corrupt("tensor %q has dimensions %v where the metadata ask for %v", t.Name, t.Dims, dims)
+	}
+	u := b.g.Uses[t]
+	if u == nil {
+		u = b.use(0, "")
+		b.g.Uses[t] = u
+	}
+	u.Roles |= role
+	return t
+}
+
+func sameDims(have, want []uint64) bool {
+	for i := range max(len(have), len(want)) {
+		h, w := uint64(1), uint64(1)
+		if i < len(have) {
+			h = have[i]
+		}
+		if i < len(want) {
+			w = want[i]
+		}
+		if h != w {
+			return false
+		}
+	}
+	return true
+}
+
+// Vector is a small float tensor of n elements.
+func (b *Builder) Vector(name string, n uint32) *gguf.Tensor {
+	t := b.tensor(RoleVector, name, uint64(n))
+	if !isFloat(t.Type) {
+		b.unsupported("tensor %q of type %s is used as a vector, which must be F32, F16 or BF16", t.Name, t.Type)
+	}
+	return t
+}
+
+// Optional is Vector, or nil if the file has no such tensor.
+func (b *Builder) Optional(name string, n uint32) *gguf.Tensor {
+	if !b.Has(name) {
+		return nil
+	}
+	return b.Vector(name, n)
+}
+
+// Matrix is a weight matrix of rows × cols.
+func (b *Builder) Matrix(name string, cols, rows uint32) *gguf.Tensor {
+	t := b.tensor(RoleMatrix, name, uint64(cols), uint64(rows))
+	b.checkWeight(t)
+	return t
+}
+
+func (b *Builder) checkWeight(t *gguf.Tensor) {
+	switch t.Type {
+	case gguf.TypeI8, gguf.TypeI16, gguf.TypeI32, gguf.TypeI64, gguf.TypeF64, gguf.TypeQ8_1, gguf.TypeQ8_K:
+		b.unsupported("tensor %q is a weight matrix of type %s, which is no weight type", t.Name, t.Type)
+	}
+}
+
+func isFloat(t gguf.Type) bool {
+	return t == gguf.TypeF32 || t == gguf.TypeF16 || t == gguf.TypeBF16
+}
+
+// folded reads a small float tensor whose values become constants of the program.
+func (b *Builder) folded(name string, n uint32, reason string) []float32 {
+	t := b.tensor(RoleAside, name, uint64(n))
+	if u := b.g.Uses[t]; u != nil {
+		u.Reason = reason
+	}
+	out := make([]float32, n)
+	if b.find(name) == nil || !sameDims(t.Dims, []uint64{uint64(n)}) {
+		return out
+	}
+	if t.Type != gguf.TypeF32 || t.Size != 4*uint64(n) {
+		b.unsupported("tensor %q of type %s must be F32", t.Name, t.Type)
+		return out
+	}
+	p := make([]byte, t.Size)
+	if _, err := b.set.ReadAt(t.Shard, p, int64(t.Offset)); err != nil {
+		b.fail(err)
+		return out
+	}
+	for i := range out {
+		out[i] = math.Float32frombits(uint32(p[4*i]) | uint32(p[4*i+1])<<8 | uint32(p[4*i+2])<<16 | uint32(p[4*i+3])<<24)
+	}
+	return out
+}
+
+func (b *Builder) add(n Node) Value {
+	b.g.Nodes = append(b.g.Nodes, n)
+	return Value(len(b.g.Nodes) - 1)
+}
+
+func (b *Builder) width(v Value) uint32 { return b.g.Nodes[v].Width }
+
+// Embed looks the batch's tokens up in token_embd and multiplies by scale.
+func (b *Builder) Embed(scale float32) Value {
+	t := b.tensor(RoleRows, "token_embd.weight", uint64(b.NEmbed), uint64(b.NVocab))
+	b.checkWeight(t)
+	return b.add(Node{Params: &format.RowsParams{Scale: scale}, W: []*gguf.Tensor{t}, Name: "x", Width: b.NEmbed})
+}
+
+// Norm is an RMS norm of the whole row with the layer's tensor name.
+func (b *Builder) Norm(x Value, name string) Value {
+	return b.HeadNorm(x, name, 1)
+}
+
+// HeadNorm is an RMS norm of each of groups equal parts of the row, all with the same weight.
+func (b *Builder) HeadNorm(x Value, name string, groups uint32) Value {
+	w := b.Vector(name, b.width(x)/groups)
+	p := &format.NormParams{Norm: format.NormRMS, Groups: groups, Eps: b.Eps}
+	return b.add(Node{Params: p, In: []Value{x}, W: []*gguf.Tensor{w, nil}, Name: shortName(name), Width: b.width(x)})
+}
+
+// Linear multiplies with matrix prefix.weight, adds prefix.bias if there is one, and multiplies by prefix.scale if there is one.
+func (b *Builder) Linear(x Value, prefix string, rows uint32) Value {
+	w := b.Matrix(prefix+".weight", b.width(x), rows)
+	bias := b.Optional(prefix+".bias", rows)
+	scale := float32(1)
+	if b.Has(prefix + ".scale") {
+		scale = b.folded(prefix+".scale", 1, "folded into the matrix product's scale")[0]
+		if bias != nil {
+			b.unsupported("tensor %q has both a scale and a bias", w.Name)
+		}
+	}
+	return b.matmul(x, w, bias, shortName(prefix), scale)
+}
+
+func (b *Builder) matmul(x Value, w, bias *gguf.Tensor, name string, scale float32) Value {
+	rows := uint32(1)
+	if len(w.Dims) > 1 {
+		rows = uint32(w.Dims[1])
+	}
+	p := &format.MatMulParams{Parts: []format.MatMulPart{{Scale: scale}}}
+	return b.add(Node{Params: p, In: []Value{x}, W: []*gguf.Tensor{w, bias}, Name: name, Width: rows})
+}
+
+// Add is a + b.
+func (b *Builder) Add(x, y Value) Value {
+	p := &format.ElementParams{Element: format.ElementAdd, Scale: 1}
+	return b.add(Node{Params: p, In: []Value{x, y}, Name: "x", Width: b.width(x)})
+}
+
+// Scale is x · s; a factor of 1 is no operation.
+func (b *Builder) Scale(x Value, s float32) Value {
+	if s == 1 {
+		return x
+	}
+	p := &format.ElementParams{Element: format.ElementScale, Scale: s}
+	return b.add(Node{Params: p, In: []Value{x, NoValue}, Name: "scaled", Width: b.width(x)})
+}
+
+// SoftCap is cap·tanh(x/cap); a cap of 0 is no operation.
+func (b *Builder) SoftCap(x Value, cap float32) Value {
+	if cap == 0 {
+		return x
+	}
+	return b.add(Node{Params: &format.SoftCapParams{Cap: cap}, In: []Value{x}, Name: "capped", Width: b.width(x)})
+}
+
+// Output ends the graph: norm, output matrix (token_embd if the file has no output.weight), scale and cap of the logits.
+func (b *Builder) Output(x Value, scale, cap float32) {
+	x = b.Norm(x, "output_norm.weight")
+	name := "output.weight"
+	if !b.Has(name) {
+		name = "token_embd.weight"
+	}
+	w := b.Matrix(name, b.NEmbed, b.NVocab)
+	y := b.matmul(x, w, b.Optional("output.bias", b.NVocab), "logits", scale)
+	b.g.Logits = b.SoftCap(y, cap)
+}
+
+// shortName makes a buffer's name of a tensor's: "attn_q.weight" → "attn_q".
+func shortName(s string) string {
+	s, _, _ = strings.Cut(s, ".")
+	return s
+}

@@ -1,0 +1,104 @@
+package compiler
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"jns/compiler/internal/arch"
+	"jns/compiler/internal/gguf"
+	"jns/compiler/internal/plan"
+)
+
+// OutputRevision is raised by hand whenever the bytes of any container change for the same source and options. It is part
+// of the container, so that two that differ say so.
+const OutputRevision = 1
+
+// compilerName is the other half of the compiler's identity in a container.
+const compilerName = "jnsc"
+
+// Errors of this package wrap one of these where the input is to blame.
+var (
+	// ErrNotGGUF means that the source is something else.
+	ErrNotGGUF = gguf.ErrNotGGUF
+	// ErrCorrupt means that the source contradicts itself or is cut short.
+	ErrCorrupt = gguf.ErrCorrupt
+	// ErrUnsupported means that the source may be sound but needs an architecture, type or feature that is not known here.
+	ErrUnsupported = gguf.ErrUnsupported
+	// ErrMissingPart means that parts of a split model are missing.
+	ErrMissingPart = gguf.ErrMissingPart
+	// ErrTarget means that the target's name is unknown.
+	ErrTarget = plan.ErrTarget
+	// ErrVerify means that a container does not say the truth about its source.
+	ErrVerify = errors.New("verification failed")
+	// ErrBusy means that another process is writing the same output.
+	ErrBusy = errors.New("output is being written by another process")
+)
+
+// Options say what to compile and how. The zero value of every field is the default.
+type Options struct {
+	Source      string // a GGUF, or any part of a split set
+	Output      string // empty: beside the source, name.TARGET.jns
+	Target      string // empty: plan.Default, whatever machine compiles; "native": the target of this machine
+	KeepUnknown bool   // keep tensors that the architecture does not know instead of refusing them
+
+	Workers  int            // 0: GOMAXPROCS. Has no influence on the output.
+	Progress func(Progress) // called now and then, never by two goroutines at once
+}
+
+// Progress says how far a long operation is.
+type Progress struct {
+	Phase       string // "pack", "seal", "verify", "restore"
+	Done, Total uint64 // bytes
+}
+
+// canonical is the text of the options that influence the output. It goes into the container; the target stands beside it.
+func (o *Options) canonical() string {
+	return fmt.Sprintf("keep-unknown=%t", o.KeepUnknown)
+}
+
+// target resolves the target's name.
+func (o *Options) target() (plan.Target, error) {
+	if o.Target == "native" {
+		return plan.FindTarget(native())
+	}
+	return plan.FindTarget(o.Target)
+}
+
+var partSuffix = regexp.MustCompile(`-\d{5}-of-\d{5}$`)
+
+// output is the path of the container.
+func (o *Options) output(t plan.Target) string {
+	if o.Output != "" {
+		return o.Output
+	}
+	dir, name := filepath.Split(o.Source)
+	name = strings.TrimSuffix(name, ".gguf")
+	name = partSuffix.ReplaceAllString(name, "")
+	return filepath.Join(dir, name+"."+t.Name+".jns")
+}
+
+// Targets lists the targets that Options.Target may name, besides "native".
+func Targets() []Target {
+	var out []Target
+	for _, t := range plan.Targets() {
+		out = append(out, Target{Name: t.Name, Layouts: string(t.Family), Arch: t.Arch, Features: t.Features, VectorBits: t.Vector, Words: t.Words, Default: t.Name == plan.Default})
+	}
+	return out
+}
+
+// Target is a row of facts about a kind of machine.
+type Target struct {
+	Name       string   `json:"name"`
+	Layouts    string   `json:"layouts"`
+	Arch       string   `json:"arch,omitempty"`
+	Features   []string `json:"features,omitempty"`
+	VectorBits int      `json:"vector_bits,omitempty"`
+	Words      string   `json:"words"`
+	Default    bool     `json:"default,omitempty"`
+}
+
+// Architectures lists the architectures that can be compiled.
+func Architectures() []string { return arch.Names() }

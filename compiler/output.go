@@ -1,0 +1,94 @@
+package compiler
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"jns/compiler/internal/gguf"
+)
+
+// partialSuffix marks a file under construction. A process that is killed leaves only such a file; the next one that writes
+// the same output removes it.
+const partialSuffix = ".partial"
+
+// output is a file that gets its name when it is complete.
+type output struct {
+	path string
+	f    *os.File
+	done bool
+}
+
+// createOutput opens path's partial file. It refuses to write over one of the source's files (set may be nil).
+func createOutput(path string, set *gguf.Set) (*output, error) {
+	if st, err := os.Stat(path); err == nil {
+		if !st.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s exists and is no regular file; name another output", path)
+		}
+		if set != nil {
+			for _, f := range set.Files {
+				if src, err := os.Stat(f.Path); err == nil && os.SameFile(st, src) {
+					return nil, fmt.Errorf("%s is the source; name another output", path)
+				}
+			}
+		}
+	}
+	name := path + partialSuffix
+	for range 8 {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		if err := lock(f); err != nil {
+			return nil, errors.Join(fmt.Errorf("%w: %s", ErrBusy, name), f.Close())
+		}
+		// Whoever held the lock before may have removed or renamed the file meanwhile; then this is not the one under the name.
+		if same(f, name) {
+			if err := f.Truncate(0); err != nil {
+				return nil, errors.Join(err, f.Close())
+			}
+			return &output{path: path, f: f}, nil
+		}
+		f.Close()
+	}
+	return nil, fmt.Errorf("%w: %s", ErrBusy, name)
+}
+
+func same(f *os.File, name string) bool {
+	a, err1 := f.Stat()
+	b, err2 := os.Stat(name)
+	return err1 == nil && err2 == nil && os.SameFile(a, b)
+}
+
+// commit makes the file durable and gives it its name.
+func (o *output) commit() error {
+	if err := o.f.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(o.path+partialSuffix, o.path); err != nil {
+		return err
+	}
+	o.done = true
+	return errors.Join(o.f.Close(), syncDir(filepath.Dir(o.path)))
+}
+
+// discard removes what was written, unless it was committed.
+func (o *output) discard() {
+	if o.done {
+		return
+	}
+	o.done = true
+	os.Remove(o.path + partialSuffix)
+	o.f.Close()
+}
+
+// syncDir makes a rename durable. Some file systems cannot sync a directory; their renames are as durable as they get.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	_ = d.Sync()
+	return d.Close()
+}

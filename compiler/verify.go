@@ -1,0 +1,237 @@
+package compiler
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zeebo/blake3"
+
+	"jns/compiler/internal/gguf"
+	"jns/compiler/internal/plan"
+	"jns/compiler/internal/provenance"
+	"jns/compiler/internal/restore"
+	"jns/format"
+)
+
+// VerifyOptions say what to verify.
+type VerifyOptions struct {
+	Container string
+	Against   string // a GGUF that must be the source; empty: none at hand
+	Workers   int
+	Progress  func(Progress)
+}
+
+// Verified says what Verify proved.
+type Verified struct {
+	Root    [32]byte
+	Bytes   uint64
+	Tensors int
+	Checks  []string // what was proved, in order
+	Notes   []string // what could not be, and why
+}
+
+// Verify proves a container: every digest and padding byte (package format), the program (package check), that every tensor
+// unpacks to the bytes its digest names, and that program, tables, tokenizer and template are what this compiler makes of the
+// source section. With Against it also proves that the source has the digests that the container names. Errors wrap
+// ErrVerify besides what they found.
+func Verify(ctx context.Context, opt VerifyOptions) (*Verified, error) {
+	f, err := os.Open(opt.Container)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	v := &verifier{opt: opt, out: &Verified{Bytes: uint64(st.Size())}}
+	report := newMeter(opt.Progress, "verify", v.out.Bytes)
+	if v.c, err = format.Verify(ctx, f, st.Size(), format.VerifyOptions{Workers: opt.Workers, Progress: report.at}); err != nil {
+		return nil, failed(opt.Container, err)
+	}
+	v.out.Root, v.out.Tensors = v.c.Root(), v.c.Tensors.Len()
+	v.proved("every chunk, slot and section has its digest, all padding is zero")
+	for _, step := range []func(context.Context) error{v.program, v.tensors, v.rebuild, v.against} {
+		if err := step(ctx); err != nil {
+			return nil, failed(opt.Container, err)
+		}
+	}
+	return v.out, nil
+}
+
+func failed(path string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("%s: %w: %w", path, ErrVerify, err)
+}
+
+type verifier struct {
+	opt VerifyOptions
+	c   *format.Container
+	out *Verified
+}
+
+func (v *verifier) proved(text string) { v.out.Checks = append(v.out.Checks, text) }
+
+func (v *verifier) program(context.Context) error {
+	if err := checkProgram(v.c.Program, v.c.Tensors); err != nil {
+		return err
+	}
+	v.proved("the program is sound")
+	return nil
+}
+
+// tensors unpacks every tensor and compares its digest.
+func (v *verifier) tensors(ctx context.Context) error {
+	workers := v.opt.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	errs := make([]error, workers)
+	for w := range workers {
+		wg.Go(func() {
+			for errs[w] == nil && ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= v.c.Tensors.Len() {
+					return
+				}
+				errs[w] = v.tensor(i)
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+		return err
+	}
+	v.proved("every tensor unpacks to the source's bytes")
+	return nil
+}
+
+func (v *verifier) tensor(i int) error {
+	h := blake3.New()
+	if err := restore.Tensor(v.c, i, func(b []byte, _ uint64) error { h.Write(b); return nil }); err != nil {
+		return err
+	}
+	t := v.c.Tensors.At(i)
+	if [32]byte(h.Sum(nil)) != t.Digest {
+		return fmt.Errorf("tensor %q does not unpack to the bytes of the source", t.Name)
+	}
+	return nil
+}
+
+// rebuild compiles the source section again, without weights, and compares everything that follows from it.
+func (v *verifier) rebuild(context.Context) error {
+	if id := v.c.TOC.Compiler; id.Name != compilerName || id.Revision != OutputRevision {
+		v.out.Notes = append(v.out.Notes, fmt.Sprintf("made by %s revision %d, this is %s revision %d: program and tokenizer were not rebuilt for comparison",
+			id.Name, id.Revision, compilerName, OutputRevision))
+		return nil
+	}
+	set, err := restore.Source(v.c)
+	if err != nil {
+		return err
+	}
+	b := &build{set: set}
+	if b.target, err = plan.FindTarget(v.c.Header.Target); err != nil {
+		return err
+	}
+	b.opt.KeepUnknown = v.c.TOC.Compiler.Options == (&Options{KeepUnknown: true}).canonical()
+	for _, step := range []func() error{b.read, b.lower, b.plan} {
+		if err := step(); err != nil {
+			return fmt.Errorf("compiling the source section again: %w", err)
+		}
+	}
+	if err := v.compare(b.laid); err != nil {
+		return err
+	}
+	v.proved("program, tables, tokenizer, template and facts are what this compiler makes of the source section")
+	return nil
+}
+
+// compare holds a container against the layout that its source section leads to.
+func (v *verifier) compare(l *format.Laid) error {
+	d := l.Draft
+	program, err := format.EncodeProgram(d.Program)
+	if err != nil {
+		return err
+	}
+	for _, p := range []struct {
+		kind format.SectionKind
+		want []byte
+	}{{format.SectionProgram, program}, {format.SectionTokenizer, d.Tokenizer}, {format.SectionTemplate, d.Template}} {
+		var have []byte
+		if _, ok := v.c.Section(p.kind); ok {
+			if have, err = v.c.Bytes(p.kind); err != nil {
+				return err
+			}
+		}
+		if !bytes.Equal(have, p.want) {
+			return fmt.Errorf("section %s is not what the source leads to", p.kind)
+		}
+	}
+	// Digests of contents have been proved on their own; everything else of the tables must agree.
+	if v.c.Tensors.Len() != len(d.Tensors) || v.c.Slots.Len() != len(d.Slots) {
+		return fmt.Errorf("%d tensors in %d slots, the source leads to %d in %d", v.c.Tensors.Len(), v.c.Slots.Len(), len(d.Tensors), len(d.Slots))
+	}
+	for i := range d.Tensors {
+		want := d.Tensors[i]
+		have := v.c.Tensors.At(i)
+		if want.Digest = have.Digest; want != have {
+			return fmt.Errorf("tensor %q is not placed as the source leads to", have.Name)
+		}
+	}
+	for i := range d.Slots {
+		want := d.Slots[i]
+		have := v.c.Slots.At(i)
+		if want.Digest = have.Digest; want != have {
+			return fmt.Errorf("slot %d is not as the source leads to", i)
+		}
+	}
+	for i, s := range d.Source {
+		if s.HeaderSHA256 != v.c.TOC.Source[i].HeaderSHA256 {
+			return fmt.Errorf("the header of source file %d is not the one that was compiled", i)
+		}
+	}
+	return nil
+}
+
+// against compares the digests of a source at hand.
+func (v *verifier) against(ctx context.Context) (err error) {
+	if v.opt.Against == "" {
+		return nil
+	}
+	set, err := gguf.Open(v.opt.Against)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	want := v.c.TOC.Source
+	if len(set.Files) != len(want) {
+		return fmt.Errorf("%s has %d files, the container's source had %d", v.opt.Against, len(set.Files), len(want))
+	}
+	have := make([]format.Shard, len(want))
+	for i, f := range set.Files {
+		have[i].Length = f.Size
+		if f.Size != want[i].Length {
+			return fmt.Errorf("%s has %d bytes, the container's source had %d", f.Path, f.Size, want[i].Length)
+		}
+	}
+	if err := provenance.Start(ctx, set, have).Wait(true); err != nil {
+		return err
+	}
+	for i, f := range set.Files {
+		if have[i].SHA256 != want[i].SHA256 {
+			return fmt.Errorf("%s has SHA-256 %x, the container's source had %x", f.Path, have[i].SHA256, want[i].SHA256)
+		}
+	}
+	v.proved(v.opt.Against + " is the source")
+	return nil
+}
