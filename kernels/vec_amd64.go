@@ -2,4 +2,208 @@
 
 package kernels
 
-func fillVec(set string, v *Vec) {}
+import (
+	"math"
+	"unsafe"
+
+	"jns/kernels/amd64"
+	"jns/kernels/arg"
+	"jns/kernels/cpu"
+	"jns/kernels/scalar"
+)
+
+// wide chooses between the two families of vector functions: AVX-512 or AVX2. Its methods are the entries of Vec; they check lengths, as
+// assembly does not, and leave to package scalar what assembly does not do.
+type wide bool
+
+func fillVec(set string, v *Vec) {
+	var w wide
+	switch set {
+	case cpu.AVX512VNNI:
+		w = true
+	case cpu.AVXVNNI, cpu.AVX2:
+	default:
+		return
+	}
+	v.Set = cpu.AVX2
+	if w {
+		v.Set = cpu.AVX512VNNI
+	}
+	v.Quantize = w.quantize
+	v.RMSNorm = w.rmsNorm
+	v.LayerNorm = w.layerNorm
+	v.Rope = w.rope
+	v.AddScaled = w.addScaled
+	v.Scale = w.scale
+	v.Mul = w.mul
+	v.ActMul = w.actMul
+	v.SoftCap = w.softCap
+	v.Softmax = w.softmax
+	v.StoreK = w.storeK
+	v.StoreV = w.storeV
+	v.Attend = w.attend
+	v.Finish = func(dst, o []float32, l float32) { w.scale(dst, o, 1/l) }
+	v.ArgMax = w.argMax
+}
+
+// run calls the function of the family. It is inlined, and the calls are direct, so that the argument block stays on the stack.
+func (w wide) run(a *amd64.VecArgs, avx512, avx2 func(*amd64.VecArgs)) {
+	if w {
+		avx512(a)
+	} else {
+		avx2(a)
+	}
+}
+
+// at is the address of x's elements after checking that there are n.
+func at(x []float32, n int) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x[:n])) }
+
+func (w wide) quantize(dst []byte, x []float32) {
+	n := len(x) / 32
+	if n == 0 {
+		return
+	}
+	a := amd64.VecArgs{Dst: unsafe.Pointer(unsafe.SliceData(dst[:n*48])), A: at(x, n*32), N: n}
+	w.run(&a, amd64.Vec_quantize_avx512vnni, amd64.Vec_quantize_avx2)
+}
+
+func (w wide) rmsNorm(dst, x, wt []float32, eps float32) {
+	n := len(dst)
+	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), N: n}
+	w.run(&a, amd64.Vec_sumsq_avx512vnni, amd64.Vec_sumsq_avx2)
+	a.F = scalar.InvSqrt(a.R, n, eps)
+	if wt == nil {
+		w.run(&a, amd64.Vec_scale_avx512vnni, amd64.Vec_scale_avx2)
+		return
+	}
+	a.B = at(wt, n)
+	w.run(&a, amd64.Vec_scalemul_avx512vnni, amd64.Vec_scalemul_avx2)
+}
+
+func (w wide) layerNorm(dst, x, wt, b []float32, eps float32) {
+	n := len(dst)
+	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), N: n}
+	w.run(&a, amd64.Vec_sum_avx512vnni, amd64.Vec_sum_avx2)
+	mean := a.R / float32(n)
+	a.F = mean
+	w.run(&a, amd64.Vec_sumsqdev_avx512vnni, amd64.Vec_sumsqdev_avx2)
+	a.F, a.G = scalar.InvSqrt(a.R, n, eps), mean
+	w.run(&a, amd64.Vec_subscale_avx512vnni, amd64.Vec_subscale_avx2)
+	if wt != nil {
+		w.mul(dst, dst, wt)
+	}
+	if b != nil {
+		w.addScaled(dst, dst, b, 1)
+	}
+}
+
+func (w wide) rope(x, cos, sin []float32, neox bool) {
+	n := len(cos)
+	a := amd64.VecArgs{Dst: at(x, 2*n), A: at(cos, n), B: at(sin, n), N: n}
+	if neox {
+		a.C = at(x[n:], n)
+		w.run(&a, amd64.Vec_ropeneox_avx512vnni, amd64.Vec_ropeneox_avx2)
+		return
+	}
+	if a.N = n &^ 3; a.N > 0 {
+		amd64.Vec_ropepairs_avx2(&a)
+	}
+	scalar.Rope(x[2*a.N:], cos[a.N:], sin[a.N:], false)
+}
+
+func (w wide) addScaled(dst, x, y []float32, scale float32) {
+	n := len(dst)
+	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), B: at(y, n), N: n, F: scale}
+	w.run(&a, amd64.Vec_addscaled_avx512vnni, amd64.Vec_addscaled_avx2)
+}
+
+func (w wide) scale(dst, x []float32, scale float32) {
+	n := len(dst)
+	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), N: n, F: scale}
+	w.run(&a, amd64.Vec_scale_avx512vnni, amd64.Vec_scale_avx2)
+}
+
+func (w wide) mul(dst, x, y []float32) {
+	n := len(dst)
+	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), B: at(y, n), N: n}
+	w.run(&a, amd64.Vec_mul_avx512vnni, amd64.Vec_mul_avx2)
+}
+
+func (w wide) actMul(dst, gate, up []float32, act arg.Act) {
+	n := len(dst)
+	a := amd64.VecArgs{Dst: at(dst, n), A: at(gate, n), N: n}
+	if up != nil {
+		a.B = at(up, n)
+	}
+	switch act {
+	case arg.ActSiLU:
+		w.run(&a, amd64.Vec_silu_avx512vnni, amd64.Vec_silu_avx2)
+	case arg.ActGELU:
+		w.run(&a, amd64.Vec_gelu_avx512vnni, amd64.Vec_gelu_avx2)
+	case arg.ActGELUErf:
+		w.run(&a, amd64.Vec_geluerf_avx512vnni, amd64.Vec_geluerf_avx2)
+	case arg.ActReLU:
+		w.run(&a, amd64.Vec_relu_avx512vnni, amd64.Vec_relu_avx2)
+	case arg.ActReLU2:
+		w.run(&a, amd64.Vec_relu2_avx512vnni, amd64.Vec_relu2_avx2)
+	case arg.ActGELUQuick:
+		w.run(&a, amd64.Vec_geluquick_avx512vnni, amd64.Vec_geluquick_avx2)
+	default:
+		if up == nil {
+			copy(dst, gate)
+			return
+		}
+		w.mul(dst, gate, up)
+	}
+}
+
+func (w wide) softCap(dst, x []float32, cap float32) {
+	n := len(dst)
+	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), N: n, F: cap, G: 1 / cap}
+	w.run(&a, amd64.Vec_softcap_avx512vnni, amd64.Vec_softcap_avx2)
+}
+
+func (w wide) softmax(dst, x []float32) {
+	n := len(dst)
+	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), N: n}
+	w.run(&a, amd64.Vec_maxabs_avx512vnni, amd64.Vec_maxabs_avx2)
+	a.F = a.R
+	w.run(&a, amd64.Vec_expsum_avx512vnni, amd64.Vec_expsum_avx2)
+	w.scale(dst, dst, 1/a.R)
+}
+
+func (w wide) storeK(page unsafe.Pointer, k []float32, pos int) {
+	n := len(k) &^ 7
+	if n > 0 {
+		a := amd64.VecArgs{Dst: unsafe.Add(page, pos*2), A: at(k, n), N: n}
+		amd64.Vec_storek_avx2(&a)
+	}
+	if n < len(k) {
+		scalar.StoreK(unsafe.Add(page, n*2*arg.KVChunk), k[n:], pos)
+	}
+}
+
+func (w wide) storeV(page unsafe.Pointer, v []float32, pos int) {
+	if len(v)&7 != 0 || len(v) == 0 {
+		scalar.StoreV(page, v, pos)
+		return
+	}
+	a := amd64.VecArgs{Dst: unsafe.Add(page, pos*len(v)*2), A: at(v, len(v)), N: len(v)}
+	amd64.Vec_storev_avx2(&a)
+}
+
+func (w wide) argMax(x []float32) (int, bool) {
+	a := amd64.VecArgs{A: at(x, len(x)), N: len(x)}
+	w.run(&a, amd64.Vec_maxabs_avx512vnni, amd64.Vec_maxabs_avx2)
+	finite := a.U < scalar.Q8XInf
+	if math.IsInf(float64(a.R), -1) {
+		return 0, finite // nothing above −Inf, or nothing at all
+	}
+	a.N, a.F = len(x)&^15, a.R
+	w.run(&a, amd64.Vec_find_avx512vnni, amd64.Vec_find_avx2)
+	for a.J == a.N && a.J < len(x) && x[a.J] != a.R {
+		a.J++
+		a.N++
+	}
+	return a.J, finite
+}

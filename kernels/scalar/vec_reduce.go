@@ -37,7 +37,7 @@ func RMSNorm(dst, x, w []float32, eps float32) {
 	for i, v := range x {
 		l[i&15] = tile.FMA32(v, v, l[i&15])
 	}
-	s := invSqrt(l.Sum(), len(x), eps)
+	s := InvSqrt(l.Sum(), len(x), eps)
 	for i := range dst {
 		v := float32(x[i] * s)
 		if w != nil {
@@ -47,8 +47,8 @@ func RMSNorm(dst, x, w []float32, eps float32) {
 	}
 }
 
-// invSqrt is 1/√(sum/n + eps). The float64 root of a float32 rounded to float32 is the float32 root.
-func invSqrt(sum float32, n int, eps float32) float32 {
+// InvSqrt is 1/√(sum/n + eps). The float64 root of a float32 rounded to float32 is the float32 root.
+func InvSqrt(sum float32, n int, eps float32) float32 {
 	mean := float32(sum / float32(n))
 	return 1 / float32(math.Sqrt(float64(mean+eps)))
 }
@@ -62,7 +62,7 @@ func LayerNorm(dst, x, w, b []float32, eps float32) {
 		d := v - mean
 		l[i&15] = tile.FMA32(d, d, l[i&15])
 	}
-	s := invSqrt(l.Sum(), len(x), eps)
+	s := InvSqrt(l.Sum(), len(x), eps)
 	for i := range dst {
 		v := float32((x[i] - mean) * s)
 		if w != nil {

@@ -1,0 +1,455 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"jns/kernels/arg"
+)
+
+var (
+	_ = emit(source{name: "attend_avx512vnni", args: "AttendStep", gen: func(c *build.Context) { attendFile(newVM(c, true)) }})
+	_ = emit(source{name: "attend_avx2", args: "AttendStep", gen: func(c *build.Context) { attendFile(newVM(c, false)) }})
+)
+
+// Offsets in amd64.AttendStep.
+const (
+	asQ = 8 * iota
+	asQStride
+	asK
+	asV
+	asS
+	asO
+	asOStride
+	asM
+	asL
+	asD
+	asDV
+	asLo
+	asFrom
+	asTo
+	asHi
+	asAny
+	asRows
+	asScale
+	asActive = asScale + 16
+	asAlpha  = asActive + arg.KVChunk
+	asBeta   = asAlpha + 4*arg.AttendMax
+	asRowLo  = asBeta + 4*arg.AttendMax
+	asRowHi  = asRowLo + 4*arg.AttendMax
+	asCap    = asScale + 4
+	asInvCap = asScale + 8
+)
+
+const sRow = 4 * arg.KVChunk // bytes of a row of scores
+
+// queries is the largest number of queries of one call.
+func (v *vm) queries() int {
+	if v.wide {
+		return 8
+	}
+	return 4
+}
+
+func attendFile(v *vm) {
+	for n := 1; n <= v.queries(); n++ {
+		v.scores(n)
+		v.weigh(n)
+	}
+	v.soften()
+}
+
+// halves loads a vector of halves as floats.
+func (v *vm) halves(d operand.Op, m operand.Mem) { v.VCVTPH2PS(m, d) }
+
+// scores computes n rows of S: S[i][p] = Σ Q[i][d]·K[d][p], one lane a position. A pass takes so many positions as registers allow: n × cols
+// accumulators and cols vectors of K.
+func (v *vm) scores(n int) {
+	a := v.begin(fmt.Sprintf("Attend_scores%d", n), fmt.Sprintf("computes S = Q·K for %d queries and all positions of the page.", n))
+	vecs := arg.KVChunk * 4 / v.vecBytes()
+	cols := 2
+	switch {
+	case v.wide && n <= 4:
+		cols = 4
+	case !v.wide && n <= 2:
+		cols = 4
+	}
+	passes := vecs / cols
+	q0, stride := v.field(a, asQ), v.field(a, asQStride)
+	k, s := v.field(a, asK), v.field(a, asS)
+	q3, q6 := v.GP64(), v.GP64()
+	three := v.GP64()
+	v.LEAQ(operand.Mem{Base: stride, Index: stride, Scale: 2}, three)
+	pass := v.GP64()
+	v.MOVQ(operand.U32(passes), pass)
+	outer, inner := v.label("pass"), v.label("loop")
+	acc := func(i, c int) reg.Register { return v.r(i*cols + c) }
+	kv := func(c int) reg.Register { return v.r(n*cols + c) }
+
+	v.Label(outer)
+	v.MOVQ(q0, q3)
+	if n > 3 {
+		v.ADDQ(three, q3)
+	}
+	v.MOVQ(q3, q6)
+	if n > 6 {
+		v.ADDQ(three, q6)
+	}
+	q, kp, d := v.GP64(), v.GP64(), v.field(a, asD)
+	v.MOVQ(q0, q)
+	v.MOVQ(k, kp)
+	for i := range n * cols {
+		v.zero(i)
+	}
+	row := func(i int) operand.Mem {
+		switch i {
+		case 0:
+			return mem(q, 0)
+		case 1, 2, 4:
+			return operand.Mem{Base: q, Index: stride, Scale: uint8(i)}
+		case 3:
+			return mem(q3, 0)
+		case 5, 7:
+			return operand.Mem{Base: q3, Index: stride, Scale: uint8(i - 3)}
+		}
+		return mem(q6, 0)
+	}
+	v.Label(inner)
+	for c := range cols {
+		v.halves(kv(c), mem(kp, c*v.vecBytes()/2))
+	}
+	for i := range n {
+		if v.wide && cols <= 2 {
+			for c := range cols {
+				v.VFMADD231PS_BCST(row(i), kv(c), acc(i, c))
+			}
+			continue
+		}
+		b := v.r(n*cols + cols)
+		v.bcast(b, row(i))
+		for c := range cols {
+			v.fma(acc(i, c), kv(c), b)
+		}
+	}
+	v.ADDQ(operand.U8(2*arg.KVChunk/2), kp)
+	v.ADDQ(operand.U8(2*arg.KVChunk/2), kp)
+	v.ADDQ(operand.U8(4), q)
+	if n > 3 {
+		v.ADDQ(operand.U8(4), q3)
+	}
+	if n > 6 {
+		v.ADDQ(operand.U8(4), q6)
+	}
+	v.DECQ(d)
+	v.JNZ(operand.LabelRef(inner))
+	for i := range n {
+		for c := range cols {
+			v.store(mem(s, i*sRow+c*v.vecBytes()), acc(i, c))
+		}
+	}
+	v.ADDQ(operand.U32(cols*v.vecBytes()), s)
+	v.ADDQ(operand.U32(cols*v.vecBytes()/2), k)
+	v.DECQ(pass)
+	v.JNZ(operand.LabelRef(outer))
+	v.end()
+}
+
+func (v *vm) vecBytes() int { return v.partBytes() }
+
+// posMask makes the mask of part c (a vector of positions) of the row: K3+c&3 under AVX-512, r(to) under AVX2, where r(13) and r(14) hold the
+// row's Lo − 1 and Hi.
+func (v *vm) posMask(c, to int) {
+	if v.wide {
+		return // made at once for the row
+	}
+	iota := v.table("positions", arg.KVChunk, func(i int) uint32 { return uint32(i) })
+	v.VMOVDQU(iota.Offset(c*32), ys[to])
+	v.VPCMPGTD(ys[to], ys[14], ys[12]) // Hi > p
+	v.VPCMPGTD(ys[13], ys[to], ys[to]) // p > Lo − 1
+	v.VPAND(ys[12], ys[to], ys[to])
+}
+
+// soften turns the rows of S into exponentials and merges maxima and sums.
+func (v *vm) soften() {
+	a := v.begin("Attend_soften", "turns the first Rows rows of S into e^(s − max), 0 outside RowLo, RowHi, and brings M, L, Alpha and Beta up to date.")
+	n := v.field(a, asRows)
+	s, m, l := v.field(a, asS), v.field(a, asM), v.field(a, asL)
+	b := v.GP64() // a + 4·row
+	v.MOVQ(a, b)
+	vecs := arg.KVChunk * 4 / v.vecBytes()
+	loop, next, plain, capped := v.label("row"), v.label("next"), v.label("plain"), v.label("capped")
+	kmask := []reg.Register{reg.K3, reg.K4, reg.K5, reg.K6}
+
+	v.Label(loop)
+	lo, hi := v.GP64(), v.GP64()
+	v.MOVLQSX(mem(b, asRowLo), lo)
+	v.MOVLQSX(mem(b, asRowHi), hi)
+	v.CMPQ(lo, hi)
+	v.JGE(operand.LabelRef(next))
+	if v.wide {
+		v.Comment("Bits Lo to Hi: all ones moved up by Lo, less all ones moved up by Hi (by 63 and one more).")
+		t, u := v.GP64(), v.GP64()
+		v.MOVQ(operand.I32(-1), t)
+		v.SHLXQ(lo, t, t)
+		v.MOVQ(operand.I32(-1), u)
+		v.DECQ(hi)
+		v.SHLXQ(hi, u, u)
+		v.ADDQ(u, u)
+		v.NOTQ(u)
+		v.ANDQ(u, t)
+		for _, k := range kmask {
+			v.KMOVW(t.As32(), k)
+			v.SHRQ(operand.U8(16), t)
+		}
+	} else {
+		v.DECQ(lo)
+		v.VMOVD(lo.As32(), xs[13])
+		v.VMOVD(hi.As32(), xs[14])
+		v.VPBROADCASTD(xs[13], ys[13])
+		v.VPBROADCASTD(xs[14], ys[14])
+	}
+	// r(0), r(1): reductions; r(2): Scale; r(3): the value; r(4) … r(9) free; r(10) −Inf.
+	v.bcast(v.r(2), mem(a, asScale))
+	v.load(v.r(10), v.splatf(float32(math.Inf(-1))))
+	for p := range v.parts() {
+		v.load(v.r(p), v.r(10))
+	}
+	body := func(cap bool) {
+		for c := range vecs {
+			v.mul(v.r(3), v.r(2), mem(s, c*v.vecBytes()))
+			if cap {
+				v.bcast(v.r(8), mem(a, asInvCap))
+				v.mul(v.r(3), v.r(3), v.r(8))
+				v.tanh(3, 4)
+				v.bcast(v.r(8), mem(a, asCap))
+				v.mul(v.r(3), v.r(3), v.r(8))
+			}
+			v.posMask(c, 11)
+			if v.wide {
+				v.VBLENDMPS(zs[3], zs[10], kmask[c], zs[3])
+			} else {
+				v.VBLENDVPS(ys[11], ys[3], ys[10], ys[3])
+			}
+			v.store(mem(s, c*v.vecBytes()), v.r(3))
+			acc := v.r(c % v.parts())
+			v.max(acc, v.r(3), acc) // leaves NaN out
+		}
+	}
+	zero := v.GP32()
+	v.MOVL(mem(a, asCap), zero)
+	v.ADDL(zero, zero) // drops the sign
+	v.JZ(operand.LabelRef(plain))
+	body(true)
+	v.JMP(operand.LabelRef(capped))
+	v.Label(plain)
+	body(false)
+	v.Label(capped)
+	v.max16(0, 4)
+	v.VXORPS(xs[4], xs[4], xs[4])
+	v.VADDPS(xs[4], xs[0], xs[0])
+	v.VMOVAPS(xs[0], xs[9]) // m
+	v.VBROADCASTSS(xs[0], v.r(8))
+	v.zeroAcc()
+	for c := range vecs {
+		v.load(v.r(3), mem(s, c*v.vecBytes()))
+		v.sub(v.r(3), v.r(3), v.r(8))
+		v.exp(v.r(3), v.r(4), v.r(5))
+		v.posMask(c, 11)
+		if v.wide {
+			v.VMOVAPS_Z(zs[3], kmask[c], zs[3])
+		} else {
+			v.and(ys[3], ys[3], ys[11])
+		}
+		v.store(mem(s, c*v.vecBytes()), v.r(3))
+		acc := v.r(c % v.parts())
+		v.add(acc, acc, v.r(3))
+	}
+	v.sum16(0, 4)
+
+	v.Comment("m' = max(M, m), α = e^(M − m') in lane 0, β = e^(m − m') in lane 1. A NaN in M is left out.")
+	v.VMOVSS(mem(m, 0), xs[3])
+	v.load(xs[4], v.splatf(float32(math.Inf(-1))))
+	v.VMAXSS(xs[4], xs[3], xs[4])
+	v.VMAXSS(xs[4], xs[9], xs[4])
+	v.VXORPS(xs[5], xs[5], xs[5])
+	v.VADDSS(xs[5], xs[4], xs[4])
+	v.VMOVSS(xs[4], mem(m, 0))
+	v.VUNPCKLPS(xs[9], xs[3], xs[3])
+	v.VBROADCASTSS(xs[4], xs[4])
+	v.VSUBPS(xs[4], xs[3], xs[3])
+	v.exp(v.r(3), v.r(4), v.r(5))
+	v.VPERMILPS(operand.U8(1), xs[3], xs[4])
+	v.VMOVSS(xs[3], mem(b, asAlpha))
+	v.VMOVSS(xs[4], mem(b, asBeta))
+	v.VMULSS(mem(l, 0), xs[3], xs[3])
+	v.VMULSS(xs[0], xs[4], xs[4])
+	v.VADDSS(xs[4], xs[3], xs[3])
+	v.VMOVSS(xs[3], mem(l, 0))
+
+	v.Label(next)
+	v.ADDQ(operand.U32(sRow), s)
+	v.ADDQ(operand.U8(4), m)
+	v.ADDQ(operand.U8(4), l)
+	v.ADDQ(operand.U8(4), b)
+	v.DECQ(n)
+	v.JNZ(operand.LabelRef(loop))
+	v.end()
+}
+
+// weigh adds Σ S[i][p]·V[p] to n rows of O: blocks of two vectors of columns (one where eight or fewer are left), over positions Lo to From
+// and To to Hi query by query as Active[p] says, over From to To for all.
+func (v *vm) weigh(n int) {
+	a := v.begin(fmt.Sprintf("Attend_weigh%d", n),
+		fmt.Sprintf("merges the page into O for %d queries: O = O·Alpha + (ΣS·V)·Beta for those in Any. DV is a multiple of 8.", n))
+	vp, o, ostride, left := v.field(a, asV), v.field(a, asO), v.field(a, asOStride), v.field(a, asDV)
+	vstride := v.GP64()
+	v.MOVQ(left, vstride)
+	v.ADDQ(vstride, vstride)
+	block, single, done := v.label("block"), v.label("single"), v.label("done")
+	width := v.vecBytes() / 4
+	v.Label(block)
+	if v.wide {
+		v.Comment("Masks of the columns of the two vectors.")
+		v.CMPQ(left, operand.U8(0))
+		v.JLE(operand.LabelRef(done))
+		t, c := v.GP64(), v.GP64()
+		v.MOVQ(operand.U32(63), c)
+		v.CMPQ(left, c)
+		v.CMOVQLT(left, c)
+		v.XORL(t.As32(), t.As32())
+		v.BTSQ(c, t)
+		v.DECQ(t)
+		v.KMOVW(t.As32(), reg.K1)
+		v.SHRQ(operand.U8(16), t)
+		v.KMOVW(t.As32(), reg.K2)
+		v.weighBlock(n, 2, a, vp, vstride, o, ostride)
+		v.ADDQ(operand.U8(64), vp)
+		v.SUBQ(operand.I8(-128), o)
+		v.SUBQ(operand.U8(32), left)
+		v.JMP(operand.LabelRef(block))
+	} else {
+		v.CMPQ(left, operand.U8(2*width))
+		v.JL(operand.LabelRef(single))
+		v.weighBlock(n, 2, a, vp, vstride, o, ostride)
+		v.ADDQ(operand.U8(32), vp)
+		v.ADDQ(operand.U8(64), o)
+		v.SUBQ(operand.U8(16), left)
+		v.JMP(operand.LabelRef(block))
+		v.Label(single)
+		v.TESTQ(left, left)
+		v.JZ(operand.LabelRef(done))
+		v.weighBlock(n, 1, a, vp, vstride, o, ostride)
+	}
+	v.Label(done)
+	v.end()
+}
+
+func (v *vm) weighBlock(n, cols int, a, vp, vstride, o, ostride reg.GPVirtual) {
+	acc := func(i, c int) reg.Register { return v.r(i*cols + c) }
+	val := func(c int) reg.Register { return v.r(n*cols + c) }
+	e := v.r(n*cols + cols)
+	colMask := []reg.Register{reg.K1, reg.K2}
+	for i := range n * cols {
+		v.zero(i)
+	}
+	p, s, at, end := v.GP64(), v.field(a, asS), v.GP64(), v.GP64()
+	v.MOVQ(mem(a, asLo), p)
+	v.LEAQ(operand.Mem{Base: s, Index: p, Scale: 4}, s)
+	v.MOVQ(vstride, at)
+	v.IMULQ(p, at)
+	v.ADDQ(vp, at)
+	loadV := func() {
+		for c := range cols {
+			if v.wide {
+				v.VCVTPH2PS_Z(mem(at, c*32), colMask[c], val(c))
+			} else {
+				v.halves(val(c), mem(at, c*16))
+			}
+		}
+	}
+	one := func(i int) {
+		switch {
+		case v.wide:
+			for c := range cols {
+				v.VFMADD231PS_BCST(mem(s, i*sRow), val(c), acc(i, c))
+			}
+		default:
+			v.bcast(e, mem(s, i*sRow))
+			for c := range cols {
+				v.fma(acc(i, c), val(c), e)
+			}
+		}
+	}
+	advance := func(loop string) {
+		v.ADDQ(vstride, at)
+		v.ADDQ(operand.U8(4), s)
+		v.INCQ(p)
+		v.CMPQ(p, end)
+		v.JL(operand.LabelRef(loop))
+	}
+	ragged := func(limit int) {
+		loop, skip := v.label("ragged"), v.label("after")
+		v.MOVQ(mem(a, limit), end)
+		v.CMPQ(p, end)
+		v.JGE(operand.LabelRef(skip))
+		v.Label(loop)
+		act := v.GP32()
+		v.MOVBLZX(operand.Mem{Base: a, Index: p, Scale: 1, Disp: asActive}, act)
+		loadV()
+		for i := range n {
+			off := v.label("off")
+			v.TESTL(operand.U32(1<<i), act)
+			v.JZ(operand.LabelRef(off))
+			one(i)
+			v.Label(off)
+		}
+		advance(loop)
+		v.Label(skip)
+	}
+	ragged(asFrom)
+	common, rest := v.label("common"), v.label("rest")
+	v.MOVQ(mem(a, asTo), end)
+	v.CMPQ(p, end)
+	v.JGE(operand.LabelRef(rest))
+	v.Label(common)
+	loadV()
+	for i := range n {
+		one(i)
+	}
+	advance(common)
+	v.Label(rest)
+	ragged(asHi)
+
+	v.Comment("O = O·α + (o + 0)·β.")
+	out, any := v.GP64(), v.field(a, asAny)
+	v.MOVQ(o, out)
+	zero, t := v.r(n*cols), v.r(n*cols+1)
+	v.zero(n * cols)
+	for i := range n {
+		off := v.label("out")
+		v.TESTL(operand.U32(1<<i), any.As32())
+		v.JZ(operand.LabelRef(off))
+		for c := range cols {
+			v.add(acc(i, c), acc(i, c), zero)
+			v.bcast(t, mem(a, asBeta+4*i))
+			v.mul(acc(i, c), acc(i, c), t)
+			v.bcast(t, mem(a, asAlpha+4*i))
+			m := mem(out, c*v.vecBytes())
+			if v.wide {
+				v.VMULPS_Z(m, t, colMask[c], t)
+				v.add(acc(i, c), acc(i, c), t)
+				v.VMOVUPS(acc(i, c), colMask[c], m)
+			} else {
+				v.mul(t, t, m)
+				v.add(acc(i, c), acc(i, c), t)
+				v.store(m, acc(i, c))
+			}
+		}
+		v.Label(off)
+		v.ADDQ(ostride, out)
+	}
+}

@@ -1,0 +1,35 @@
+package amd64
+
+import "unsafe"
+
+// VecArgs is the argument block of the vector functions; which fields one reads and writes is said at the function. Pointers are to
+// float32 unless said, N counts elements.
+type VecArgs struct {
+	Dst, A, B, C unsafe.Pointer
+	N            int
+	F, G         float32
+	R            float32 // result
+	U            uint32  // result
+	J            int     // result
+}
+
+// AttendStep is the argument block of the attention functions, for the queries of one call: up to 8 (AVX-512) or 4 (AVX2) rows of Q, S
+// and O, which share one page.
+type AttendStep struct {
+	Q       unsafe.Pointer
+	QStride uintptr
+	K, V    unsafe.Pointer
+	S, O    unsafe.Pointer
+	OStride uintptr
+	M, L    unsafe.Pointer
+	D, DV   int
+	// All queries see From ≤ p < To; Lo ≤ p < From and To ≤ p < Hi is for those whose bit is set in Active[p]. Lo ≤ From ≤ To ≤ Hi.
+	Lo, From, To, Hi   int
+	Any                int // bits of the queries that see anything
+	Rows               int
+	Scale, Cap, InvCap float32
+	_                  float32
+	Active             [64]uint8
+	Alpha, Beta        [8]float32 // set by soften: factors of the old state and of the page
+	RowLo, RowHi       [8]int32
+}

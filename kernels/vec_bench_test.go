@@ -1,0 +1,58 @@
+package kernels
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"jns/kernels/cpu"
+)
+
+func BenchmarkVec(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	const n = 4096
+	x, y, dst := fill(r, 0, n), fill(r, 0, n), make([]float32, n)
+	logits := fill(r, 0, 256<<10)
+	q := make([]byte, n/32*48)
+	page := make([]uint16, 128*KVChunk)
+	cos, sin := fill(r, 0, 64), fill(r, 0, 64)
+	freq := make([]float64, 64)
+	for i := range freq {
+		freq[i] = 0.1 / float64(i+1)
+	}
+	for _, set := range cpu.Available() {
+		v := VecFor(set)
+		if set == cpu.AVXVNNI {
+			continue
+		}
+		for _, c := range []struct {
+			name  string
+			bytes int
+			run   func()
+		}{
+			{"Quantize", n * 4, func() { v.Quantize(q, x) }},
+			{"RMSNorm", n * 4, func() { v.RMSNorm(dst, x, y, 1e-5) }},
+			{"LayerNorm", n * 4, func() { v.LayerNorm(dst, x, y, y, 1e-5) }},
+			{"AddScaled", n * 4, func() { v.AddScaled(dst, x, y, 1) }},
+			{"SiLU", n * 4, func() { v.ActMul(dst, x, y, ActSiLU) }},
+			{"GELU", n * 4, func() { v.ActMul(dst, x, y, ActGELU) }},
+			{"GELUErf", n * 4, func() { v.ActMul(dst, x, y, ActGELUErf) }},
+			{"SoftCap", n * 4, func() { v.SoftCap(dst, x, 30) }},
+			{"Softmax", n * 4, func() { v.Softmax(dst, x) }},
+			{"RopeNeox128", 512, func() { v.Rope(x, cos, sin, true) }},
+			{"RopePairs128", 512, func() { v.Rope(y, cos, sin, false) }},
+			{"StoreK128", 512, func() { v.StoreK(unsafe.Pointer(&page[0]), x[:128], 5) }},
+			{"StoreV128", 512, func() { v.StoreV(unsafe.Pointer(&page[0]), x[:128], 5) }},
+			{"SinCos64", 256, func() { v.SinCos(cos, sin, 12345, freq, 1) }},
+			{"ArgMax256k", len(logits) * 4, func() { v.ArgMax(logits) }},
+		} {
+			b.Run(fmt.Sprintf("%s/%s", c.name, set), func(b *testing.B) {
+				b.SetBytes(int64(c.bytes))
+				for b.Loop() {
+					c.run()
+				}
+			})
+		}
+	}
+}
