@@ -1,0 +1,179 @@
+// Command peer measures llama.cpp and our runtime beside each other on this machine: prefill, decoding, time to the first token, memory.
+//
+//	go run ./cmd/internal/peer [-pairs 7] [-threads 1,2] [-models DIR | files…] [-quick] [-json] [-check]
+//
+// Both run the same file with the same threads, in alternation, so that what else the machine does meets both. The peer is built by
+// build/build.sh with this machine's flags; a peer that lacks a feature of the processor is refused, because beating it would say nothing.
+// pair.go holds the arithmetic, features.go the check, run.go the runs. The program must not know containers or models: it runs commands.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+
+	"jns/cmd/internal/peer/child"
+)
+
+// options are the flags.
+type options struct {
+	pairs, reps   int
+	prompt, n     int
+	threads       []int
+	models        []string
+	peer, jnsc    string
+	jnsRun        string
+	target, text  string
+	json, check   bool
+	firstRuns     int
+	allowFeatures bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	o, err := parse(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "peer:", err)
+		os.Exit(2)
+	}
+	met, err := bench(ctx, o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "peer:", err)
+		os.Exit(1)
+	}
+	if o.check && !met {
+		fmt.Fprintln(os.Stderr, "peer: a goal is not met")
+		os.Exit(1)
+	}
+}
+
+// parse reads the flags and finds the models.
+func parse(args []string) (options, error) {
+	var o options
+	var dir, threads string
+	var quick bool
+	f := flag.NewFlagSet("peer", flag.ContinueOnError)
+	f.IntVar(&o.pairs, "pairs", 7, "pairs of runs per model and thread count")
+	f.IntVar(&o.reps, "reps", 2, "repetitions within a run; their median is the run's value")
+	f.IntVar(&o.prompt, "p", 512, "tokens of prompt")
+	f.IntVar(&o.n, "n", 128, "tokens of decoding")
+	f.StringVar(&threads, "threads", "1,2", "thread counts")
+	f.StringVar(&dir, "models", modelsDir(), "directory of GGUF files, when none are named")
+	f.StringVar(&o.peer, "peer", "", "a built peer (default: build it, see build/build.sh)")
+	f.StringVar(&o.jnsc, "jnsc", "", "a built jnsc (default: build it)")
+	f.StringVar(&o.jnsRun, "jns-run", "", "a built jns-run (default: build it)")
+	f.StringVar(&o.target, "target", "", "target of jnsc (default: its own)")
+	f.StringVar(&o.text, "text", "The capital of France is", "prompt of the first-token measurement")
+	f.BoolVar(&quick, "quick", false, "3 pairs, 128 tokens of prompt, 32 of decoding: a look, not a measurement")
+	f.BoolVar(&o.json, "json", false, "JSON instead of a table")
+	f.BoolVar(&o.check, "check", false, "exit with 1 when a goal is not met")
+	f.BoolVar(&o.allowFeatures, "any-peer", false, "measure even a peer that lacks features of the processor")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	o.firstRuns = 9
+	if quick {
+		o.pairs, o.reps, o.prompt, o.n, o.firstRuns = 3, 1, 128, 32, 3
+	}
+	if o.pairs < 1 || o.reps < 1 || o.prompt < 1 || o.n < 1 {
+		return o, fmt.Errorf("-pairs, -reps, -p and -n must be at least 1")
+	}
+	for _, s := range strings.Split(threads, ",") {
+		t, err := strconv.Atoi(strings.TrimSpace(s))
+		if err != nil || t < 1 {
+			return o, fmt.Errorf("-threads %q: want numbers such as 1,2", threads)
+		}
+		o.threads = append(o.threads, t)
+	}
+	o.models = f.Args()
+	if len(o.models) == 0 {
+		o.models, _ = filepath.Glob(filepath.Join(dir, "*.gguf"))
+		sort.Slice(o.models, func(i, j int) bool { // small ones first
+			a, _ := child.FileSize(o.models[i])
+			b, _ := child.FileSize(o.models[j])
+			return a < b
+		})
+	}
+	if len(o.models) == 0 {
+		return o, fmt.Errorf("no GGUF files in %s; run `make models`, or name files", dir)
+	}
+	return o, nil
+}
+
+// modelsDir is where `make models` puts the real models.
+func modelsDir() string {
+	if d := os.Getenv("JNS_MODELS"); d != "" {
+		return d
+	}
+	return filepath.Join(".cache", "models")
+}
+
+// bench measures every model and prints; met says whether every goal is met.
+func bench(ctx context.Context, o options) (met bool, err error) {
+	tmp, err := os.MkdirTemp("", "jns-peer-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(tmp)
+	if o.peer == "" {
+		if o.peer, err = child.BuildPeer(ctx, filepath.Join("cmd", "internal", "peer", "build", "build.sh"), ""); err != nil {
+			return false, err
+		}
+	}
+	ours := child.Ours{Jnsc: o.jnsc, Run: o.jnsRun}
+	if o.jnsc == "" || o.jnsRun == "" {
+		built, err := child.BuildOurs(ctx, tmp)
+		if err != nil {
+			return false, err
+		}
+		if o.jnsc == "" {
+			ours.Jnsc = built.Jnsc
+		}
+		if o.jnsRun == "" {
+			ours.Run = built.Run
+		}
+	}
+	r := runner{o, ours, tmp}
+	info, err := r.systemInfo(ctx)
+	if err != nil {
+		return false, err
+	}
+	if lacks := missing(info, hasFeature); len(lacks) > 0 {
+		msg := fmt.Sprintf("the peer was built without %s, which this processor has; remove its build directory and build again here", strings.Join(lacks, ", "))
+		if !o.allowFeatures {
+			return false, fmt.Errorf("%s", msg)
+		}
+		fmt.Fprintln(os.Stderr, "peer:", msg)
+	}
+	rep := report{SystemInfo: info, Machine: machine(), Pairs: o.pairs, Reps: o.reps}
+	if !o.json {
+		rep.printHead(os.Stdout)
+	}
+	for _, m := range o.models {
+		res, err := r.model(ctx, m, func(row row) {
+			if !o.json {
+				row.print(os.Stdout)
+			}
+		})
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", filepath.Base(m), err)
+		}
+		rep.Rows = append(rep.Rows, res...)
+	}
+	if o.json {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		if err := e.Encode(rep); err != nil {
+			return false, err
+		}
+	}
+	return rep.met(), nil
+}
