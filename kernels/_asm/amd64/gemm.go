@@ -1,0 +1,464 @@
+package main
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"jns/kernels/tile"
+)
+
+// Offsets in amd64.GemmArgs, in its order; a test there compares them.
+const (
+	argP0 = 8 * iota
+	argP1
+	argStride
+	argTiles
+	argBlocks
+	argX
+	argXStride
+	argY
+	argYStride
+	argCodes
+	argScales
+	argCStride
+	argSStride
+	argPanels
+	argLoad
+)
+
+// prefetch is how far ahead of the codes a decoding kernel reads, in bytes.
+const prefetch = 4096
+
+var _ = func() int {
+	for _, s := range isas {
+		for _, f := range formats {
+			emit(source{"gemm_" + f.layout + "_" + s.name, "GemmArgs", s.width == 32, func(c *build.Context) {
+				g := newGen(c, s)
+				cols := []int{1}
+				if s == avx512vnni {
+					cols = []int{1, 2, 3, 4}
+				}
+				for _, n := range cols {
+					g.gemv(f, n)
+				}
+				g.expand(f)
+			}})
+		}
+		emit(source{"gemm_panel_" + s.name, "GemmArgs", s.width == 32, func(c *build.Context) {
+			g := newGen(c, s)
+			for _, p := range panels(s) {
+				g.panel(p)
+			}
+		}})
+	}
+	return 0
+}()
+
+// dot accumulates products of unsigned codes and signed activations. With VPDPBUSD that is one instruction into acc; without it pairs are summed
+// in 16 bits first, as long as they fit: 8 steps of 4-bit codes, 4 of 5-bit, 2 of 6-bit; codes of 8 bits are taken as signed ones,
+// their sign moved to the activation.
+type dot struct {
+	*gen
+	bits  int
+	acc   []vec // 32-bit sums
+	fresh []bool
+	part  []vec // 16-bit sums
+	steps int
+}
+
+// signed reports whether codes of this width are used with the bias taken off.
+func (g *gen) signed(bits int) bool { return !g.vnni && bits == 8 }
+
+// begin starts sums of n products; init gives the start of each or nil for zero.
+func (g *gen) dot(bits, n int) *dot {
+	return &dot{gen: g, bits: bits, acc: g.vecs(n), fresh: make([]bool, n), part: make([]vec, n)}
+}
+
+// start clears sum i, or sets it to what init emits.
+func (d *dot) start(i int, init func(acc vec)) {
+	if init != nil && !d.signed(d.bits) {
+		init(d.acc[i])
+		d.fresh[i] = false
+		return
+	}
+	d.fresh[i] = true
+	if d.vnni {
+		d.zero(d.acc[i])
+	}
+}
+
+// prepare turns a code vector into what add takes: the codes, and for signed ones their magnitude.
+func (d *dot) prepare(w vec) (codes, abs vec) {
+	if !d.signed(d.bits) {
+		return w, nil
+	}
+	abs = d.vec()
+	d.xor(d.dwords(0x80808080), w, w)
+	d.VPABSB(w, abs)
+	return w, abs
+}
+
+// add adds w·x to sum i, where x is a register or, in AVX-512, four bytes of memory that are broadcast. step counts the code vectors of a
+// group, of which there are n.
+func (d *dot) add(i int, w, abs vec, x operand.Op, step, n int) {
+	switch {
+	case d.vnni:
+		d.dpbusd(x, w, d.acc[i])
+	case abs != nil:
+		t := d.vec()
+		d.VPSIGNB(w, x, t)
+		d.VPMADDUBSW(t, abs, t)
+		d.sum16(i, t)
+	default:
+		run := min(map[int]int{4: 8, 5: 4, 6: 2}[d.bits], n)
+		if step%run == 0 {
+			d.part[i] = d.vec()
+			d.VPMADDUBSW(x, w, d.part[i])
+		} else {
+			t := d.vec()
+			d.VPMADDUBSW(x, w, t)
+			d.VPADDW(t, d.part[i], d.part[i])
+		}
+		if step%run == run-1 {
+			d.sum16(i, d.part[i])
+		}
+	}
+}
+
+// sum16 adds pairs of 16-bit sums to the 32-bit ones.
+func (d *dot) sum16(i int, t vec) {
+	if d.fresh[i] {
+		d.VPMADDWD(d.dwords(0x00010001), t, d.acc[i])
+		d.fresh[i] = false
+		return
+	}
+	d.VPMADDWD(d.dwords(0x00010001), t, t)
+	d.VPADDD(t, d.acc[i], d.acc[i])
+}
+
+// dpbusd is VPDPBUSD, x a register or memory. The form on Y registers is written raw: the builder would take it for AVX-512 and hand
+// out registers above 15.
+func (g *gen) dpbusd(x operand.Op, w, acc vec) {
+	switch x.(type) {
+	case operand.Mem:
+		g.VPDPBUSD_BCST(x, w, acc)
+	default:
+		if g.width == 64 {
+			g.VPDPBUSD(x, w, acc)
+			return
+		}
+		g.Instruction(&ir.Instruction{
+			Opcode: "VPDPBUSD", Operands: []operand.Op{x, w, acc},
+			Inputs: []operand.Op{x, w, acc}, Outputs: []operand.Op{acc},
+		})
+	}
+}
+
+// columns addresses up to twelve rows of activations or outputs: base + c·stride, from the seventh on by a second base.
+type columns struct {
+	base, next, s, s3, s5 reg.GPVirtual
+}
+
+func (g *gen) columns(base, stride reg.GPVirtual, n int) columns {
+	c := columns{base: base, s: stride}
+	if n > 3 {
+		c.s3 = g.GP64()
+		g.LEAQ(operand.Mem{Base: stride, Index: stride, Scale: 2}, c.s3)
+	}
+	if n > 5 {
+		c.s5 = g.GP64()
+		g.LEAQ(operand.Mem{Base: stride, Index: stride, Scale: 4}, c.s5)
+	}
+	if n > 6 {
+		c.next = g.GP64()
+		g.place(c)
+	}
+	return c
+}
+
+// place sets the second base after the first has changed.
+func (g *gen) place(c columns) {
+	if c.next != nil {
+		g.LEAQ(operand.Mem{Base: c.base, Index: c.s3, Scale: 2}, c.next)
+	}
+}
+
+// advance moves all columns by n bytes.
+func (g *gen) advance(c columns, n int) {
+	g.ADDQ(imm(n), c.base)
+	if c.next != nil {
+		g.ADDQ(imm(n), c.next)
+	}
+}
+
+func (c columns) at(i, disp int) operand.Mem {
+	m := operand.Mem{Base: c.base, Disp: disp}
+	if i > 5 {
+		m.Base = c.next
+		i -= 6
+	}
+	switch i {
+	case 0:
+	case 1, 2, 4:
+		m.Index, m.Scale = c.s, uint8(i)
+	case 3:
+		m.Index, m.Scale = c.s3, 1
+	case 5:
+		m.Index, m.Scale = c.s5, 1
+	default:
+		panic("column out of reach")
+	}
+	return m
+}
+
+// biasStart emits the start of a sum of codes that lie bias above their values: −bias·Σq, from −128·Σq in the block.
+func (g *gen) biasStart(bias int, at func(off int) operand.Mem, groups, k int) func(acc vec) {
+	if bias == 0 {
+		return nil
+	}
+	n := 7 - (bits.Len(uint(bias)) - 1)
+	return func(acc vec) {
+		off := tile.Q8XC
+		if groups == 2 {
+			off = tile.Q8XC0
+		}
+		if k == 1 {
+			t := g.vec()
+			g.VPBROADCASTD(at(tile.Q8XC0), t)
+			g.VPBROADCASTD(at(tile.Q8XC), acc)
+			g.VPSUBD(t, acc, acc)
+		} else {
+			g.VPBROADCASTD(at(off), acc)
+		}
+		if n > 0 {
+			g.VPSRAD(operand.U8(n), acc, acc)
+		}
+	}
+}
+
+// scaleBy is dst = scale · the float at m in the activations, the same for every row.
+func (g *gen) scaleBy(m operand.Mem, scale operand.Op, dst vec) {
+	if s, ok := scale.(vec); ok && g.width == 64 {
+		g.VMULPS_BCST(m, s, dst)
+		return
+	}
+	g.VBROADCASTSS(m, dst)
+	g.VMULPS(scale, dst, dst)
+}
+
+// gemv computes n columns of a range of tile rows, all of K.
+func (g *gen) gemv(f format, n int) {
+	a := g.begin(fmt.Sprintf("Gemv_%s_q8x_16x%d_%s", f.layout, n, g.name),
+		fmt.Sprintf("multiplies %s weights with %d quantised rows of activations.", f.layout, n))
+	hs := g.halves()
+	y := g.field(a, argY)
+	tiles := g.field(a, argTiles)
+	p0, p1 := g.field(a, argP0), g.field(a, argP1)
+	w := &weights{gen: g, p0: g.GP64(), p1: g.GP64()}
+
+	g.Label("tile")
+	g.MOVQ(p0, w.p0)
+	g.MOVQ(p1, w.p1)
+	x := g.columns(g.field(a, argX), g.field(a, argXStride), n)
+	blocks := g.field(a, argBlocks)
+	acc := make([][]vec, hs) // float sums
+	for h := range acc {
+		acc[h] = g.vecs(n)
+		for _, v := range acc[h] {
+			g.zero(v)
+		}
+	}
+
+	// With sixteen registers a block with packed scales is done one half of the rows after the other.
+	together := [][]int{{0}, {1}}[:hs]
+	if hs == 2 && f.subs == 1 {
+		together = [][]int{{0, 1}}
+	}
+	g.Label("block")
+	for i, half := range together {
+		g.gemvBlock(f, w, x, n, half, i == 0, acc)
+	}
+	g.advance(x, f.subs*tile.Q8XBytes)
+	if f.s0 != 0 {
+		g.ADDQ(imm(f.s0), w.p0)
+	}
+	g.ADDQ(imm(f.s1), w.p1)
+	g.DECQ(blocks)
+	g.JNZ(operand.LabelRef("block"))
+
+	out := g.columns(y, g.field(a, argYStride), n)
+	for h := range hs {
+		for c := range n {
+			g.VMOVUPS(acc[h][c], out.at(c, h*g.width))
+		}
+	}
+	g.ADDQ(imm(64), y)
+	g.ADDQ(mem(a, argStride), p0)
+	g.ADDQ(mem(a, argStride), p1)
+	g.DECQ(tiles)
+	g.JNZ(operand.LabelRef("tile"))
+	g.end()
+}
+
+// gemvBlock adds the products of one source block to acc[half][column].
+func (g *gen) gemvBlock(f format, w *weights, x columns, n int, halves []int, first bool, acc [][]vec) {
+	for _, h := range halves {
+		f.head(w, h)
+	}
+	nh := len(halves)
+	line := 0
+	for j := range f.subs {
+		xd := j * tile.Q8XBytes
+		for k := range f.groups {
+			g.Commentf("sub-block %d, scale %d", j, k)
+			d := g.dot(f.bits, nh*n)
+			for c := range n {
+				at := func(off int) operand.Mem { return x.at(c, xd+off) }
+				for i := range nh {
+					d.start(i*n+c, g.biasStart(f.bias, at, f.groups, k))
+				}
+			}
+			steps := 8 / f.groups
+			for t := range steps {
+				for want := (j*8 + k*steps + t + 1) * (f.s1 / 64) / (f.subs * 8); first && line < want; line++ {
+					g.PREFETCHT0(mem(w.p1, prefetch+line*64))
+				}
+				codes, abs := g.vecs(nh), make([]vec, nh)
+				for i, h := range halves {
+					f.code(w, j, k*steps+t, h, codes[i])
+					codes[i], abs[i] = d.prepare(codes[i])
+				}
+				for c := range n {
+					m := x.at(c, xd+(k*steps+t)*4)
+					if g.width == 64 {
+						d.add(c, codes[0], nil, m, t, steps)
+						continue
+					}
+					v := g.vec()
+					g.VPBROADCASTD(m, v)
+					for i := range nh {
+						d.add(i*n+c, codes[i], abs[i], v, t, steps)
+					}
+				}
+			}
+			for i, h := range halves {
+				s := g.vec()
+				f.scale(w, j, k, h, s)
+				for c := range n {
+					t := g.vec()
+					g.scaleBy(x.at(c, xd+tile.Q8XD), s, t)
+					g.VCVTDQ2PS(d.acc[i*n+c], d.acc[i*n+c])
+					g.VFMADD231PS(t, d.acc[i*n+c], acc[h][c])
+				}
+			}
+		}
+		if f.off == none {
+			continue
+		}
+		for _, h := range halves {
+			s := g.vec()
+			f.min(w, j, h, s)
+			for c := range n {
+				g.offset(f.off, x.at(c, xd+tile.Q8XM), s, acc[h][c])
+			}
+		}
+	}
+}
+
+// offset is acc ± m · min.
+func (g *gen) offset(o offset, m operand.Mem, min operand.Op, acc vec) {
+	v, ok := min.(vec)
+	if g.width == 64 && ok {
+		if o == added {
+			g.VFMADD231PS_BCST(m, v, acc)
+		} else {
+			g.VFNMADD231PS_BCST(m, v, acc)
+		}
+		return
+	}
+	t := g.vec()
+	g.VBROADCASTSS(m, t)
+	if o == added {
+		g.VFMADD231PS(min, t, acc)
+	} else {
+		g.VFNMADD231PS(min, t, acc)
+	}
+}
+
+// expand turns source blocks of one tile row into codes of a byte and float scales, what panel takes. Codes of types with a bias are
+// brought to a bias of 128 where panel wants that; a subtracted offset is stored negated.
+func (g *gen) expand(f format) {
+	a := g.begin(fmt.Sprintf("Expand_%s_codes_16x32_%s", f.layout, g.name),
+		fmt.Sprintf("expands blocks of one tile row of %s weights.", f.layout))
+	w := &weights{gen: g, p0: g.field(a, argP0), p1: g.field(a, argP1)}
+	codes, scales := g.field(a, argCodes), g.field(a, argScales)
+	blocks := g.field(a, argBlocks)
+	hs := g.halves()
+	add := 0
+	if g.vnni && f.bias != 0 {
+		add = 128 - f.bias
+	}
+	words := scaleBytes(f)
+
+	g.Label("block")
+	line := 0
+	for h := range hs {
+		f.head(w, h)
+		for j := range f.subs {
+			so := j * words
+			for k := range f.groups {
+				s := g.vec()
+				f.scale(w, j, k, h, s)
+				g.VMOVUPS(s, mem(scales, so+k*64+h*g.width))
+			}
+			if f.off != none {
+				s := g.vec()
+				f.min(w, j, h, s)
+				if f.off == subtract {
+					g.xor(g.dwords(0x80000000), s, s)
+				}
+				g.VMOVUPS(s, mem(scales, so+64+h*g.width))
+			}
+			if f.bits == 8 {
+				continue // panel reads such codes where they are
+			}
+			for t := range 8 {
+				if h == 0 {
+					for want := (j*8 + t + 1) * (f.s1 / 64) / (f.subs * 8); line < want; line++ {
+						g.PREFETCHT0(mem(w.p1, prefetch+line*64))
+					}
+				}
+				v := g.vec()
+				f.code(w, j, t, h, v)
+				if add != 0 {
+					g.VPADDB(g.dwords(uint32(add)*0x01010101), v, v)
+				}
+				g.load(v, mem(codes, j*512+t*64+h*g.width))
+			}
+		}
+	}
+	if f.s0 != 0 {
+		g.ADDQ(imm(f.s0), w.p0)
+	}
+	g.ADDQ(imm(f.s1), w.p1)
+	if f.bits != 8 {
+		g.ADDQ(imm(f.subs*512), codes)
+	}
+	g.ADDQ(imm(f.subs*words), scales)
+	g.DECQ(blocks)
+	g.JNZ(operand.LabelRef("block"))
+	g.end()
+}
+
+// scaleBytes is the size of the expanded scales of a sub-block of 16 rows.
+func scaleBytes(f format) int {
+	if f.groups == 2 || f.off != none {
+		return 128
+	}
+	return 64
+}

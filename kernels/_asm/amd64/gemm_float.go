@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"jns/kernels/tile"
+)
+
+// floatFormat is a layout of float weights: bytes of a column of 16 rows, and how a vector of it becomes float32.
+type floatFormat struct {
+	layout string
+	col    int
+	load   func(g *gen, m operand.Mem, dst vec)
+}
+
+var floatFormats = []floatFormat{
+	{"f32x16", tile.F32x16Col, func(g *gen, m operand.Mem, dst vec) { g.VMOVUPS(m, dst) }},
+	{"f16x16", tile.F16x16Col, func(g *gen, m operand.Mem, dst vec) { g.VCVTPH2PS(m, dst) }},
+	{"bf16x16", tile.BF16x16Col, func(g *gen, m operand.Mem, dst vec) {
+		g.VPMOVZXWD(m, dst)
+		g.VPSLLD(operand.U8(16), dst, dst)
+	}},
+}
+
+// floatBlocks lists the kernels of a set by tile rows: the numbers of activation rows. The multiply-adds of one output are a chain,
+// so several tile rows go side by side where there are few activation rows.
+func floatBlocks(s isa) [][2]int {
+	if s.width == 64 {
+		return [][2]int{{4, 1}, {2, 1}, {2, 2}, {2, 4}, {2, 6}, {1, 1}, {1, 2}, {1, 4}, {1, 6}}
+	}
+	return [][2]int{{2, 1}, {1, 1}, {1, 2}, {1, 4}}
+}
+
+var _ = func() int {
+	for _, s := range isas {
+		if s == avxvnni {
+			continue // VNNI has nothing for floats: the AVX2 kernels serve
+		}
+		for _, f := range floatFormats {
+			emit(source{"gemm_" + f.layout + "_" + s.name, "GemmArgs", s.width == 32, func(c *build.Context) {
+				g := newGen(c, s)
+				for _, b := range floatBlocks(s) {
+					g.float(f, b[0], b[1])
+				}
+			}})
+		}
+	}
+	return 0
+}()
+
+// float computes n columns of groups of r tile rows: one chain of multiply-adds over all of K for every output.
+func (g *gen) float(f floatFormat, r, n int) {
+	a := g.begin(fmt.Sprintf("Gemv_%s_f32_%dx%d_%s", f.layout, 16*r, n, g.name),
+		fmt.Sprintf("multiplies %s weights of %d tile rows at a time with %d rows of float activations.", f.layout, r, n))
+	hs := g.halves()
+	y, p := g.field(a, argY), g.field(a, argP1)
+	tiles, stride := g.field(a, argTiles), g.field(a, argStride)
+
+	g.Label("tile")
+	w := g.columns(g.GP64(), stride, r)
+	g.MOVQ(p, w.base)
+	x := g.columns(g.field(a, argX), g.field(a, argXStride), n)
+	acc := make([]vec, r*hs*n)
+	for i := range acc {
+		acc[i] = g.vec()
+		g.zero(acc[i])
+	}
+	step := func(i int) {
+		wv := g.vecs(r * hs)
+		for t := range r {
+			for h := range hs {
+				f.load(g, w.at(t, i*f.col+h*f.col/hs), wv[t*hs+h])
+			}
+		}
+		for c := range n {
+			xv := g.vec()
+			g.VBROADCASTSS(x.at(c, i*4), xv)
+			for v := range wv {
+				g.VFMADD231PS(xv, wv[v], acc[v*n+c])
+			}
+		}
+	}
+	const unroll = 4
+	loop := func(label string, count reg.GPVirtual, k int) {
+		g.TESTQ(count, count)
+		g.JZ(operand.LabelRef(label + "_end"))
+		g.Label(label)
+		for i := range k {
+			if i*f.col%64 == 0 {
+				for t := range r {
+					g.PREFETCHT0(w.at(t, prefetch/r+i*f.col))
+				}
+			}
+			step(i)
+		}
+		g.ADDQ(imm(k*f.col), w.base)
+		g.advance(x, k*4)
+		g.DECQ(count)
+		g.JNZ(operand.LabelRef(label))
+		g.Label(label + "_end")
+	}
+	count := g.field(a, argBlocks)
+	g.SHRQ(operand.U8(2), count)
+	loop("four", count, unroll)
+	count = g.field(a, argBlocks)
+	g.ANDQ(operand.U8(unroll-1), count)
+	loop("one", count, 1)
+
+	out := g.columns(y, g.field(a, argYStride), n)
+	for t := range r {
+		for h := range hs {
+			for c := range n {
+				g.VMOVUPS(acc[(t*hs+h)*n+c], out.at(c, t*64+h*32))
+			}
+		}
+	}
+	g.ADDQ(imm(64*r), y)
+	for range r {
+		g.ADDQ(stride, p)
+	}
+	g.SUBQ(imm(r), tiles)
+	g.JNZ(operand.LabelRef("tile"))
+	g.end()
+}

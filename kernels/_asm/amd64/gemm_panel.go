@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"jns/kernels/tile"
+)
+
+// panelKind is a product of expanded weights: a kind of code and scale, and a block of outputs held in registers.
+type panelKind struct {
+	kind   string // in the name: u8s, u4m …: width of codes, s: scale, m: scale and offset, g: two scales
+	bits   int    // bound of the codes
+	bias   int
+	groups int
+	off    bool
+	vecs   int // vectors of rows: tile rows in AVX-512, 1 half of one otherwise
+	cols   int
+}
+
+// panels lists the kernels of a set. Sets with VPDPBUSD take all biased codes as 128 above their value; AVX2 profits from narrow codes.
+func panels(s isa) []panelKind {
+	kinds := []panelKind{
+		{kind: "u8s", bits: 8, bias: 128, groups: 1},
+		{kind: "u8m", bits: 7, groups: 1, off: true},
+		{kind: "u8g", bits: 8, bias: 128, groups: 2},
+	}
+	cols := map[int][]int{1: {1, 2, 4, 6}}
+	switch s {
+	case avx512vnni:
+		cols = map[int][]int{1: {1, 2, 4, 8}, 2: {1, 2, 4, 6}}
+	case avx2:
+		kinds = []panelKind{
+			{kind: "u8s", bits: 8, bias: 128, groups: 1},
+			{kind: "u4s", bits: 4, bias: 8, groups: 1},
+			{kind: "u5s", bits: 5, bias: 16, groups: 1},
+			{kind: "u4m", bits: 4, groups: 1, off: true},
+			{kind: "u5m", bits: 5, groups: 1, off: true},
+			{kind: "u6g", bits: 6, bias: 32, groups: 2},
+		}
+		cols = map[int][]int{1: {1, 2, 4}}
+	}
+	var all []panelKind
+	for _, k := range kinds {
+		for v := 1; v <= 2; v++ {
+			for _, c := range cols[v] {
+				k.vecs, k.cols = v, c
+				all = append(all, k)
+			}
+		}
+	}
+	return all
+}
+
+// panel computes column panels of some rows over a range of blocks.
+func (g *gen) panel(p panelKind) {
+	rows := p.vecs * g.width / 4
+	a := g.begin(fmt.Sprintf("Panel_%s_q8x_%dx%d_%s", p.kind, rows, p.cols, g.name),
+		fmt.Sprintf("multiplies expanded weights of %d rows with panels of %d quantised rows of activations.", rows, p.cols))
+	words := 64
+	if p.groups == 2 || p.off {
+		words = 128
+	}
+	y, x0 := g.field(a, argY), g.field(a, argX)
+	panels := g.field(a, argPanels)
+	xs, ys := g.field(a, argXStride), g.field(a, argYStride)
+	xb := g.GP64()
+	g.MOVQ(x0, xb)
+	x := g.columns(xb, xs, p.cols)
+
+	g.Label("panel")
+	g.MOVQ(x0, x.base)
+	g.place(x)
+	acc := make([][]vec, p.vecs)
+	for v := range acc {
+		acc[v] = g.vecs(p.cols)
+		for _, r := range acc[v] {
+			g.zero(r)
+		}
+	}
+	g.CMPQ(mem(a, argLoad), operand.U8(0))
+	g.JEQ(operand.LabelRef("start"))
+	out := g.columns(y, ys, p.cols)
+	for v := range p.vecs {
+		for c := range p.cols {
+			g.VMOVUPS(out.at(c, v*64), acc[v][c])
+		}
+	}
+
+	g.Label("start")
+	codes, scales := []reg.GPVirtual{g.field(a, argCodes)}, []reg.GPVirtual{g.field(a, argScales)}
+	if p.vecs == 2 {
+		codes, scales = append(codes, g.GP64()), append(scales, g.GP64())
+		g.MOVQ(codes[0], codes[1])
+		g.ADDQ(mem(a, argCStride), codes[1])
+		g.MOVQ(scales[0], scales[1])
+		g.ADDQ(mem(a, argSStride), scales[1])
+	}
+	blocks := g.field(a, argBlocks)
+
+	g.Label("block")
+	for k := range p.groups {
+		d := g.dot(p.bits, p.vecs*p.cols)
+		for c := range p.cols {
+			at := func(off int) operand.Mem { return x.at(c, off) }
+			init := g.biasStart(p.bias, at, p.groups, k)
+			d.start(c, init)
+			for v := 1; v < p.vecs; v++ {
+				if init == nil {
+					d.start(v*p.cols+c, nil)
+					continue
+				}
+				d.start(v*p.cols+c, func(acc vec) { g.move(d.acc[c], acc) })
+			}
+		}
+		steps := 8 / p.groups
+		for t := range steps {
+			w, abs := g.vecs(p.vecs), make([]vec, p.vecs)
+			for v := range w {
+				g.load(mem(codes[v], (k*steps+t)*64), w[v])
+				w[v], abs[v] = d.prepare(w[v])
+			}
+			for c := range p.cols {
+				m := x.at(c, (k*steps+t)*4)
+				if p.vecs == 1 && g.width == 64 {
+					d.add(c, w[0], nil, m, t, steps)
+					continue
+				}
+				r := g.vec()
+				g.VPBROADCASTD(m, r)
+				for v := range w {
+					d.add(v*p.cols+c, w[v], abs[v], r, t, steps)
+				}
+			}
+		}
+		for c := range p.cols {
+			r := g.vec()
+			g.VBROADCASTSS(x.at(c, tile.Q8XD), r)
+			for v := range p.vecs {
+				t := r
+				if v < p.vecs-1 {
+					t = g.vec()
+				}
+				i := v*p.cols + c
+				g.VMULPS(mem(scales[v], k*64), r, t)
+				g.VCVTDQ2PS(d.acc[i], d.acc[i])
+				g.VFMADD231PS(t, d.acc[i], acc[v][c])
+			}
+		}
+	}
+	if p.off {
+		for c := range p.cols {
+			r := g.vec()
+			g.VBROADCASTSS(x.at(c, tile.Q8XM), r)
+			for v := range p.vecs {
+				g.VFMADD231PS(mem(scales[v], 64), r, acc[v][c])
+			}
+		}
+	}
+	for v := range p.vecs {
+		g.ADDQ(imm(512), codes[v])
+		g.ADDQ(imm(words), scales[v])
+	}
+	g.advance(x, tile.Q8XBytes)
+	g.DECQ(blocks)
+	g.JNZ(operand.LabelRef("block"))
+
+	out = g.columns(y, ys, p.cols) // again, not to hold registers in the loop
+	for v := range p.vecs {
+		for c := range p.cols {
+			g.VMOVUPS(acc[v][c], out.at(c, v*64))
+		}
+	}
+	g.Commentf("the next %d columns", p.cols)
+	for range p.cols {
+		g.ADDQ(xs, x0)
+		g.ADDQ(ys, y)
+	}
+	g.DECQ(panels)
+	g.JNZ(operand.LabelRef("panel"))
+	g.end()
+}

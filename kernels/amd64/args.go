@@ -1,0 +1,30 @@
+// Package amd64 holds the assembly kernels of x86-64. All but the argument types is written by the generator in kernels/_asm/amd64.
+//
+// A kernel takes a pointer to an argument block and checks nothing: package kernels fills the blocks, cuts work so that a call stays
+// under about 100 µs (assembly cannot be preempted), and calls kernels through Go functions that are not inlined.
+package amd64
+
+import "unsafe"
+
+// GemmArgs is the argument block of the matrix kernels. Which fields a kernel reads is said by its kind:
+//
+//   - gemv (some columns, all of K): P0, P1, Stride, Tiles, Blocks, X, XStride, Y, YStride
+//   - expand (weights to codes and float scales): P0, P1, Blocks, Codes, Scales
+//   - panel (product of expanded weights): Codes, Scales, CStride, SStride, Blocks, X, XStride, Panels, Y, YStride, Load
+type GemmArgs struct {
+	P0      unsafe.Pointer // stream 0 of the first tile row
+	P1      unsafe.Pointer // stream 1
+	Stride  uintptr        // bytes from a tile row to the next
+	Tiles   int            // tile rows
+	Blocks  int            // gemv, expand: source blocks (of float types: columns); panel: blocks of 32 columns
+	X       unsafe.Pointer // activations
+	XStride uintptr        // bytes from an activation row to the next
+	Y       unsafe.Pointer // output of the first row and column
+	YStride uintptr        // bytes from an output row to the next
+	Codes   unsafe.Pointer // expanded codes, 512 bytes a block
+	Scales  unsafe.Pointer // expanded scales, 64 or 128 bytes a block
+	CStride uintptr        // bytes from the codes of a tile row to those of the next
+	SStride uintptr        // the same of scales
+	Panels  int            // column panels
+	Load    int            // not 0: outputs are added to
+}

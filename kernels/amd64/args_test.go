@@ -1,0 +1,22 @@
+//go:build amd64 && !purego
+
+package amd64
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The generator counts the fields of GemmArgs by eights.
+func TestGemmArgsLieWhereTheGeneratorPutsThem(t *testing.T) {
+	var a GemmArgs
+	for i, off := range []uintptr{
+		unsafe.Offsetof(a.P0), unsafe.Offsetof(a.P1), unsafe.Offsetof(a.Stride), unsafe.Offsetof(a.Tiles), unsafe.Offsetof(a.Blocks),
+		unsafe.Offsetof(a.X), unsafe.Offsetof(a.XStride), unsafe.Offsetof(a.Y), unsafe.Offsetof(a.YStride), unsafe.Offsetof(a.Codes),
+		unsafe.Offsetof(a.Scales), unsafe.Offsetof(a.CStride), unsafe.Offsetof(a.SStride), unsafe.Offsetof(a.Panels), unsafe.Offsetof(a.Load),
+	} {
+		require.Equal(t, uintptr(8*i), off)
+	}
+}

@@ -1,0 +1,158 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"jns/kernels"
+	"jns/kernels/cpu"
+	"jns/kernels/tile"
+)
+
+func x16Layouts() []*tile.Layout {
+	var ls []*tile.Layout
+	for _, l := range tile.Layouts() {
+		if l.Rows == tile.Rows16 {
+			ls = append(ls, l)
+		}
+	}
+	return ls
+}
+
+// eachKernel runs f for every x16 layout in every set that has kernels of its own for it.
+func eachKernel(t *testing.T, f func(t *testing.T, l *tile.Layout, m *kernels.MatMul)) {
+	RequireSets(t)
+	for _, set := range kernels.Available() {
+		for _, l := range x16Layouts() {
+			m, err := kernels.BindMatMul(l, set)
+			require.NoError(t, err)
+			if m.Set != set || set == cpu.Scalar {
+				continue
+			}
+			t.Run(l.Name+"/"+set, func(t *testing.T) { f(t, l, m) })
+		}
+	}
+}
+
+// columnCounts gives counts of columns around the borders that kernels have: block counts odd and even, chunks of 32 blocks.
+func columnCounts(l *tile.Layout) []int {
+	blocks := []int{1, 2, 3, 7, 31, 32, 33, 65}
+	switch {
+	case l.Codec.Elems == 256:
+		blocks = []int{1, 2, 3, 4, 5, 9}
+	case l.Codec.Float():
+		blocks = []int{1, 2, 3, 4, 5, 7, 8, 31, 64, 257}
+	}
+	for i := range blocks {
+		blocks[i] *= l.Codec.Elems
+	}
+	return blocks
+}
+
+func TestMatMulHasTheBitsOfScalar(t *testing.T) {
+	eachKernel(t, func(t *testing.T, l *tile.Layout, m *kernels.MatMul) {
+		seed := uint64(0)
+		for _, cols := range columnCounts(l) {
+			for _, rows := range []int{1, 15, 16, 17, 48, 80} {
+				for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 11, 16, 33} {
+					seed++
+					if seed%3 != 0 && rows > 17 && n > 5 {
+						continue // a third of the large ones
+					}
+					c := New(l, rows, cols, n, Style(seed%2), seed)
+					want := c.Run(c.Scalar())
+					if diff := c.Diff(want, c.Run(m)); diff != "" {
+						t.Fatal(diff)
+					}
+					if rows > 16 {
+						if diff := c.Diff(want, c.RunTiles(m, 1)); diff != "" {
+							t.Fatal("one tile row at a time: " + diff)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestMatMulHasTheBitsOfScalarForEveryCountOfRows(t *testing.T) {
+	eachKernel(t, func(t *testing.T, l *tile.Layout, m *kernels.MatMul) {
+		cols := 5 * l.Codec.Elems
+		if l.Codec.Elems == 256 {
+			cols = 256
+		}
+		for n := 1; n <= 33; n++ {
+			c := New(l, 40, cols, n, Plain, uint64(n))
+			if diff := c.Diff(c.Run(c.Scalar()), c.Run(m)); diff != "" {
+				t.Fatal(diff)
+			}
+		}
+		// More activations than stay in the cache at a time, and calls cut by their length.
+		c := New(l, 16, cols, 7000, Plain, 1)
+		if diff := c.Diff(c.Run(c.Scalar()), c.Run(m)); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func TestMatMulAllocatesNothing(t *testing.T) {
+	eachKernel(t, func(t *testing.T, l *tile.Layout, m *kernels.MatMul) {
+		for _, n := range []int{1, 16} {
+			c := New(l, 48, 1024, n, Plain, 1)
+			y := make([]float32, n*c.rowFloat)
+			a := c.args(y)
+			m.Func(a)
+			if got := testing.AllocsPerRun(20, func() { m.Func(a) }); got >= 1 {
+				t.Errorf("n=%d: %v allocations a call", n, got)
+			}
+		}
+	})
+}
+
+func TestEveryLayoutHasKernelsInEverySet(t *testing.T) {
+	RequireSets(t)
+	for _, set := range kernels.Available() {
+		for _, l := range x16Layouts() {
+			m, err := kernels.BindMatMul(l, set)
+			require.NoError(t, err)
+			want := set
+			if l.Codec.Float() && set == cpu.AVXVNNI {
+				want = cpu.AVX2 // VNNI has nothing for floats
+			}
+			require.Equal(t, want, m.Set, l.Name)
+			_, err = kernels.ParseName(m.Name)
+			require.NoError(t, err)
+		}
+	}
+}
+
+func TestBindFallsBackToScalarForPortableLayouts(t *testing.T) {
+	l := tile.Portable(tile.Q4_K)
+	m, err := kernels.BindMatMul(l, kernels.Available()[0])
+	require.NoError(t, err)
+	require.Equal(t, cpu.Scalar, m.Set)
+	_, err = kernels.BindMatMul(l, "mmx")
+	require.ErrorIs(t, err, cpu.ErrSet)
+}
+
+func FuzzMatMulHasTheBitsOfScalar(f *testing.F) {
+	f.Add(uint64(1), uint8(0), uint8(1), uint8(3), uint8(9))
+	f.Add(uint64(2), uint8(5), uint8(1), uint8(40), uint8(33))
+	ls := x16Layouts()
+	f.Fuzz(func(t *testing.T, seed uint64, layout, style, blocks, n uint8) {
+		l := ls[int(layout)%len(ls)]
+		r := rand.New(rand.NewPCG(seed, 1))
+		c := New(l, 1+r.IntN(50), (1+int(blocks)%70)*l.Codec.Elems, 1+int(n)%40, Style(style%2), seed)
+		want := c.Run(c.Scalar())
+		for _, set := range kernels.Available() {
+			m, err := kernels.BindMatMul(l, set)
+			require.NoError(t, err)
+			if diff := c.Diff(want, c.Run(m)); diff != "" {
+				t.Fatal(fmt.Sprintf("%s: %s", m.Name, diff))
+			}
+		}
+	})
+}

@@ -1,0 +1,218 @@
+//go:build amd64 && !purego
+
+package kernels
+
+import (
+	"sync"
+	"unsafe"
+
+	"jns/kernels/amd64"
+	"jns/kernels/tile"
+)
+
+// kernel is an assembly function.
+type kernel = func(*amd64.GemmArgs)
+
+// product is one layout in one set: a row of the tables in sets_amd64.go.
+//
+// A few activation rows are multiplied by gemv, which reads the weights as they lie. For more, the weights of one or two tile rows are
+// expanded, a chunk of K at a time, to codes of a byte and float scales in a scratch that stays in the first-level cache, and panels
+// of activation rows are multiplied with them; what a panel has summed waits in the output between chunks.
+type product struct {
+	layout *tile.Layout
+	name   string
+	s0, s1 int      // bytes of a source block of 16 rows in the two streams
+	scales int      // bytes of expanded scales per 32 columns
+	direct bool     // codes need no expansion: panels read them from the weights
+	gemv   []kernel // by activation rows − 1
+	expand kernel
+	panels *panelSet
+}
+
+// panelSet is what multiplies one form of expanded weights: kernels by number of activation rows, largest first.
+type panelSet struct {
+	wide []panel // of two tile rows; may be empty
+	one  []panel // of one tile row, or of half of one (8 rows)
+	half bool
+}
+
+type panel struct {
+	cols int
+	run  kernel
+}
+
+const (
+	// chunkBlocks is the part of K that is expanded at a time, in blocks of 32: two tile rows of it are 40 KiB.
+	chunkBlocks = 32
+	// callBytes bounds the weights that one call of a gemv reads, so that a call stays far under 100 µs.
+	callBytes = 256 << 10
+	// callPanels bounds the column panels of one call.
+	callPanels = 32
+	// cacheBytes bounds the activations that are multiplied with all tile rows before the next ones: a part of the second-level cache.
+	cacheBytes = 1 << 20
+)
+
+// scratch holds expanded weights of two tile rows.
+type scratch struct {
+	buf [2*chunkBlocks*(512+128) + 64]byte
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func (p *product) matMul(a *MatMulArgs) {
+	if a.N <= len(p.gemv) {
+		p.multiplyDirect(a, 0, a.N)
+		return
+	}
+	s := scratches.Get().(*scratch)
+	per := max(cacheBytes/tile.Q8XRowBytes(a.Cols)/24*24, 24)
+	for n := 0; n < a.N; n += per {
+		p.multiplyExpanded(a, s, n, min(per, a.N-n))
+	}
+	scratches.Put(s)
+}
+
+// multiplyDirect computes activation rows n0 … n0+n by one gemv kernel.
+func (p *product) multiplyDirect(a *MatMulArgs, n0, n int) {
+	base := p.codesAt(a.Cols)
+	step := max(1, callBytes/n/int(a.WStride))
+	for t := 0; t < a.Tiles; t += step {
+		w := unsafe.Add(a.W, uintptr(t)*a.WStride)
+		g := amd64.GemmArgs{
+			P0: w, P1: unsafe.Add(w, base), Stride: a.WStride, Tiles: min(step, a.Tiles-t), Blocks: a.Cols / p.layout.Codec.Elems,
+			X: unsafe.Add(a.X, uintptr(n0)*a.XStride), XStride: a.XStride,
+			Y: unsafe.Add(a.Y, uintptr(n0)*a.YStride+uintptr(t)*64), YStride: a.YStride,
+		}
+		call(p.gemv[n-1], hide(&g))
+	}
+}
+
+// codesAt is the offset of stream 1 in a tile row.
+func (p *product) codesAt(cols int) int { return tile.X16Base(cols/p.layout.Codec.Elems, p.s0) }
+
+// multiplyExpanded computes activation rows n0 … n0+n.
+func (p *product) multiplyExpanded(a *MatMulArgs, s *scratch, n0, n int) {
+	step := 1
+	if len(p.panels.wide) > 0 {
+		step = 2
+	}
+	blocks := a.Cols / tile.Q8XElems
+	subs := p.layout.Codec.Elems / tile.Q8XElems
+	codes := unsafe.Pointer(&s.buf[0])
+	codes = unsafe.Add(codes, -uintptr(codes)&63)
+	scales := unsafe.Add(codes, 2*chunkBlocks*512)
+	for t := 0; t < a.Tiles; t += step {
+		w := unsafe.Add(a.W, uintptr(t)*a.WStride)
+		rows := min(step, a.Tiles-t)
+		for b := 0; b < blocks; b += chunkBlocks {
+			nb := min(chunkBlocks, blocks-b)
+			g := amd64.GemmArgs{
+				Codes: codes, Scales: scales, CStride: chunkBlocks * 512, SStride: uintptr(chunkBlocks * p.scales),
+				X: unsafe.Add(a.X, uintptr(n0)*a.XStride+uintptr(b*tile.Q8XBytes)), XStride: a.XStride,
+				Y: unsafe.Add(a.Y, uintptr(n0)*a.YStride+uintptr(t)*64), YStride: a.YStride, Load: b,
+			}
+			p0 := unsafe.Add(w, b/subs*p.s0)
+			p1 := unsafe.Add(w, p.codesAt(a.Cols)+b/subs*p.s1)
+			for r := range rows {
+				e := amd64.GemmArgs{
+					P0: unsafe.Add(p0, uintptr(r)*a.WStride), P1: unsafe.Add(p1, uintptr(r)*a.WStride), Blocks: nb / subs,
+					Codes: unsafe.Add(codes, uintptr(r)*g.CStride), Scales: unsafe.Add(scales, uintptr(r)*g.SStride),
+				}
+				call(p.expand, hide(&e))
+			}
+			if p.direct {
+				g.Codes, g.CStride = p1, a.WStride
+			}
+			g.Blocks = nb
+			p.columns(&g, rows, n)
+		}
+	}
+}
+
+// columns multiplies the expanded chunk with n activation rows.
+func (p *product) columns(g *amd64.GemmArgs, rows, n int) {
+	kernels := p.panels.one
+	if rows == 2 {
+		kernels = p.panels.wide
+	}
+	x, y := g.X, g.Y
+	for done := 0; done < n; {
+		for kernels[0].cols > n-done {
+			kernels = kernels[1:]
+		}
+		k := kernels[0]
+		g.Panels = min((n-done)/k.cols, callPanels)
+		// Never a pointer past the last row: the collector would take it for one into the next object.
+		g.X, g.Y = unsafe.Add(x, uintptr(done)*g.XStride), unsafe.Add(y, uintptr(done)*g.YStride)
+		if p.panels.half {
+			h := *g
+			h.Codes, h.Scales, h.Y = unsafe.Add(g.Codes, 32), unsafe.Add(g.Scales, 32), unsafe.Add(g.Y, 32)
+			call(k.run, hide(&h))
+		}
+		call(k.run, hide(g))
+		done += g.Panels * k.cols
+	}
+}
+
+// floatProduct is a layout of float weights in one set: every kernel takes the weights as they lie.
+type floatProduct struct {
+	layout *tile.Layout
+	name   string
+	groups []floatGroup // by tile rows, largest first; the last takes one tile row
+}
+
+// floatGroup is the kernels that take some tile rows side by side, by number of activation rows, largest first.
+type floatGroup struct {
+	tiles   int
+	kernels []panel
+	only    bool // for a single activation row only
+}
+
+func (p *floatProduct) matMul(a *MatMulArgs) {
+	per := max(cacheBytes/(4*a.Cols)/12*12, 12)
+	for n := 0; n < a.N; n += per {
+		p.multiply(a, n, min(per, a.N-n))
+	}
+}
+
+// multiply computes activation rows n0 … n0+n.
+func (p *floatProduct) multiply(a *MatMulArgs, n0, n int) {
+	for t := 0; t < a.Tiles; {
+		i := 0
+		for p.groups[i].tiles > a.Tiles-t || p.groups[i].only && n > 1 {
+			i++
+		}
+		grp := &p.groups[i]
+		// Many tile rows a call for a single activation row, else one group for all activation rows while it is in the cache.
+		tiles := grp.tiles
+		if n == 1 {
+			tiles *= max(1, min((a.Tiles-t)/grp.tiles, callBytes/int(a.WStride)/grp.tiles))
+		}
+		kernels := grp.kernels
+		for done := 0; done < n; {
+			for kernels[0].cols > n-done {
+				kernels = kernels[1:]
+			}
+			k := kernels[0]
+			g := amd64.GemmArgs{
+				P1: unsafe.Add(a.W, uintptr(t)*a.WStride), Stride: a.WStride, Tiles: tiles, Blocks: a.Cols,
+				X: unsafe.Add(a.X, uintptr(n0+done)*a.XStride), XStride: a.XStride,
+				Y: unsafe.Add(a.Y, uintptr(n0+done)*a.YStride+uintptr(t)*64), YStride: a.YStride,
+			}
+			call(k.run, hide(&g))
+			done += k.cols
+		}
+		t += tiles
+	}
+}
+
+// call runs a kernel. It is not inlined, so that its prologue is a point where the scheduler can stop the goroutine: assembly has none.
+//
+//go:noinline
+func call(f kernel, a *amd64.GemmArgs) { f(a) }
+
+// hide keeps an argument block on the stack: the compiler cannot see that a kernel called through a variable keeps no pointer to it.
+func hide(a *amd64.GemmArgs) *amd64.GemmArgs {
+	x := uintptr(unsafe.Pointer(a))
+	return *(**amd64.GemmArgs)(unsafe.Pointer(&x))
+}

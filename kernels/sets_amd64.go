@@ -1,0 +1,481 @@
+//go:build amd64 && !purego
+
+package kernels
+
+import (
+	"jns/kernels/amd64"
+	"jns/kernels/cpu"
+	"jns/kernels/tile"
+)
+
+// bindSet gives the product of a layout in exactly this set, nil if the set has none.
+func bindSet(l *tile.Layout, set string) *MatMul {
+	for _, s := range sets {
+		if s.name != set {
+			continue
+		}
+		for i := range s.products {
+			if p := &s.products[i]; p.layout == l {
+				return &MatMul{Name: p.name, Set: set, Func: p.matMul}
+			}
+		}
+		for i := range s.floats {
+			if p := &s.floats[i]; p.layout == l {
+				return &MatMul{Name: p.name, Set: set, Func: p.matMul}
+			}
+		}
+	}
+	return nil
+}
+
+// sets lists the kernels of every set, best set first.
+var sets = []struct {
+	name     string
+	products []product
+	floats   []floatProduct
+}{
+	{cpu.AVX512VNNI, avx512Products, avx512Floats},
+	{cpu.AVXVNNI, avxvnniProducts, nil}, // VNNI has nothing for floats: they fall to AVX2
+	{cpu.AVX2, avx2Products, avx2Floats},
+}
+
+var avx512U8s = &panelSet{
+	wide: []panel{
+		{6, amd64.Panel_u8s_q8x_32x6_avx512vnni},
+		{4, amd64.Panel_u8s_q8x_32x4_avx512vnni},
+		{2, amd64.Panel_u8s_q8x_32x2_avx512vnni},
+		{1, amd64.Panel_u8s_q8x_32x1_avx512vnni},
+	},
+	one: []panel{
+		{8, amd64.Panel_u8s_q8x_16x8_avx512vnni},
+		{4, amd64.Panel_u8s_q8x_16x4_avx512vnni},
+		{2, amd64.Panel_u8s_q8x_16x2_avx512vnni},
+		{1, amd64.Panel_u8s_q8x_16x1_avx512vnni},
+	},
+}
+
+var avx512U8m = &panelSet{
+	wide: []panel{
+		{6, amd64.Panel_u8m_q8x_32x6_avx512vnni},
+		{4, amd64.Panel_u8m_q8x_32x4_avx512vnni},
+		{2, amd64.Panel_u8m_q8x_32x2_avx512vnni},
+		{1, amd64.Panel_u8m_q8x_32x1_avx512vnni},
+	},
+	one: []panel{
+		{8, amd64.Panel_u8m_q8x_16x8_avx512vnni},
+		{4, amd64.Panel_u8m_q8x_16x4_avx512vnni},
+		{2, amd64.Panel_u8m_q8x_16x2_avx512vnni},
+		{1, amd64.Panel_u8m_q8x_16x1_avx512vnni},
+	},
+}
+
+var avx512U8g = &panelSet{
+	wide: []panel{
+		{6, amd64.Panel_u8g_q8x_32x6_avx512vnni},
+		{4, amd64.Panel_u8g_q8x_32x4_avx512vnni},
+		{2, amd64.Panel_u8g_q8x_32x2_avx512vnni},
+		{1, amd64.Panel_u8g_q8x_32x1_avx512vnni},
+	},
+	one: []panel{
+		{8, amd64.Panel_u8g_q8x_16x8_avx512vnni},
+		{4, amd64.Panel_u8g_q8x_16x4_avx512vnni},
+		{2, amd64.Panel_u8g_q8x_16x2_avx512vnni},
+		{1, amd64.Panel_u8g_q8x_16x1_avx512vnni},
+	},
+}
+
+var avx512Products = []product{
+	{
+		layout: tile.Q8_0x16, name: "gemm_q8_0x16_q8x_32x6_avx512vnni",
+		s0: tile.Q8_0x16Scales, s1: tile.Q8_0x16Codes, scales: 64, direct: true,
+		gemv: []kernel{
+			amd64.Gemv_q8_0x16_q8x_16x1_avx512vnni,
+			amd64.Gemv_q8_0x16_q8x_16x2_avx512vnni,
+			amd64.Gemv_q8_0x16_q8x_16x3_avx512vnni,
+			amd64.Gemv_q8_0x16_q8x_16x4_avx512vnni,
+		},
+		expand: amd64.Expand_q8_0x16_codes_16x32_avx512vnni, panels: avx512U8s,
+	},
+	{
+		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_32x6_avx512vnni",
+		s0: tile.Q4_0x16Scales, s1: tile.Q4_0x16Codes, scales: 64,
+		gemv: []kernel{
+			amd64.Gemv_q4_0x16_q8x_16x1_avx512vnni,
+			amd64.Gemv_q4_0x16_q8x_16x2_avx512vnni,
+			amd64.Gemv_q4_0x16_q8x_16x3_avx512vnni,
+			amd64.Gemv_q4_0x16_q8x_16x4_avx512vnni,
+		},
+		expand: amd64.Expand_q4_0x16_codes_16x32_avx512vnni, panels: avx512U8s,
+	},
+	{
+		layout: tile.Q4_1x16, name: "gemm_q4_1x16_q8x_32x6_avx512vnni",
+		s0: tile.Q4_1x16Scales, s1: tile.Q4_1x16Codes, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q4_1x16_q8x_16x1_avx512vnni,
+			amd64.Gemv_q4_1x16_q8x_16x2_avx512vnni,
+			amd64.Gemv_q4_1x16_q8x_16x3_avx512vnni,
+			amd64.Gemv_q4_1x16_q8x_16x4_avx512vnni,
+		},
+		expand: amd64.Expand_q4_1x16_codes_16x32_avx512vnni, panels: avx512U8m,
+	},
+	{
+		layout: tile.Q5_0x16, name: "gemm_q5_0x16_q8x_32x6_avx512vnni",
+		s0: tile.Q5_0x16Scales, s1: tile.Q5_0x16Codes, scales: 64,
+		gemv: []kernel{
+			amd64.Gemv_q5_0x16_q8x_16x1_avx512vnni,
+			amd64.Gemv_q5_0x16_q8x_16x2_avx512vnni,
+			amd64.Gemv_q5_0x16_q8x_16x3_avx512vnni,
+			amd64.Gemv_q5_0x16_q8x_16x4_avx512vnni,
+		},
+		expand: amd64.Expand_q5_0x16_codes_16x32_avx512vnni, panels: avx512U8s,
+	},
+	{
+		layout: tile.Q5_1x16, name: "gemm_q5_1x16_q8x_32x6_avx512vnni",
+		s0: tile.Q5_1x16Scales, s1: tile.Q5_1x16Codes, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q5_1x16_q8x_16x1_avx512vnni,
+			amd64.Gemv_q5_1x16_q8x_16x2_avx512vnni,
+			amd64.Gemv_q5_1x16_q8x_16x3_avx512vnni,
+			amd64.Gemv_q5_1x16_q8x_16x4_avx512vnni,
+		},
+		expand: amd64.Expand_q5_1x16_codes_16x32_avx512vnni, panels: avx512U8m,
+	},
+	{
+		layout: tile.Q4_Kx16, name: "gemm_q4_kx16_q8x_32x6_avx512vnni",
+		s0: 0, s1: tile.Q4_Kx16Block, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q4_kx16_q8x_16x1_avx512vnni,
+			amd64.Gemv_q4_kx16_q8x_16x2_avx512vnni,
+			amd64.Gemv_q4_kx16_q8x_16x3_avx512vnni,
+			amd64.Gemv_q4_kx16_q8x_16x4_avx512vnni,
+		},
+		expand: amd64.Expand_q4_kx16_codes_16x32_avx512vnni, panels: avx512U8m,
+	},
+	{
+		layout: tile.Q5_Kx16, name: "gemm_q5_kx16_q8x_32x6_avx512vnni",
+		s0: 0, s1: tile.Q5_Kx16Block, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q5_kx16_q8x_16x1_avx512vnni,
+			amd64.Gemv_q5_kx16_q8x_16x2_avx512vnni,
+			amd64.Gemv_q5_kx16_q8x_16x3_avx512vnni,
+			amd64.Gemv_q5_kx16_q8x_16x4_avx512vnni,
+		},
+		expand: amd64.Expand_q5_kx16_codes_16x32_avx512vnni, panels: avx512U8m,
+	},
+	{
+		layout: tile.Q6_Kx16, name: "gemm_q6_kx16_q8x_32x6_avx512vnni",
+		s0: tile.Q6_Kx16D, s1: tile.Q6_Kx16Block, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q6_kx16_q8x_16x1_avx512vnni,
+			amd64.Gemv_q6_kx16_q8x_16x2_avx512vnni,
+			amd64.Gemv_q6_kx16_q8x_16x3_avx512vnni,
+			amd64.Gemv_q6_kx16_q8x_16x4_avx512vnni,
+		},
+		expand: amd64.Expand_q6_kx16_codes_16x32_avx512vnni, panels: avx512U8g,
+	},
+}
+
+var avxvnniU8s = &panelSet{
+	one: []panel{
+		{6, amd64.Panel_u8s_q8x_8x6_avxvnni},
+		{4, amd64.Panel_u8s_q8x_8x4_avxvnni},
+		{2, amd64.Panel_u8s_q8x_8x2_avxvnni},
+		{1, amd64.Panel_u8s_q8x_8x1_avxvnni},
+	},
+	half: true,
+}
+
+var avxvnniU8m = &panelSet{
+	one: []panel{
+		{6, amd64.Panel_u8m_q8x_8x6_avxvnni},
+		{4, amd64.Panel_u8m_q8x_8x4_avxvnni},
+		{2, amd64.Panel_u8m_q8x_8x2_avxvnni},
+		{1, amd64.Panel_u8m_q8x_8x1_avxvnni},
+	},
+	half: true,
+}
+
+var avxvnniU8g = &panelSet{
+	one: []panel{
+		{6, amd64.Panel_u8g_q8x_8x6_avxvnni},
+		{4, amd64.Panel_u8g_q8x_8x4_avxvnni},
+		{2, amd64.Panel_u8g_q8x_8x2_avxvnni},
+		{1, amd64.Panel_u8g_q8x_8x1_avxvnni},
+	},
+	half: true,
+}
+
+var avxvnniProducts = []product{
+	{
+		layout: tile.Q8_0x16, name: "gemm_q8_0x16_q8x_8x6_avxvnni",
+		s0: tile.Q8_0x16Scales, s1: tile.Q8_0x16Codes, scales: 64, direct: true,
+		gemv: []kernel{
+			amd64.Gemv_q8_0x16_q8x_16x1_avxvnni,
+		},
+		expand: amd64.Expand_q8_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
+	},
+	{
+		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_8x6_avxvnni",
+		s0: tile.Q4_0x16Scales, s1: tile.Q4_0x16Codes, scales: 64,
+		gemv: []kernel{
+			amd64.Gemv_q4_0x16_q8x_16x1_avxvnni,
+		},
+		expand: amd64.Expand_q4_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
+	},
+	{
+		layout: tile.Q4_1x16, name: "gemm_q4_1x16_q8x_8x6_avxvnni",
+		s0: tile.Q4_1x16Scales, s1: tile.Q4_1x16Codes, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q4_1x16_q8x_16x1_avxvnni,
+		},
+		expand: amd64.Expand_q4_1x16_codes_16x32_avxvnni, panels: avxvnniU8m,
+	},
+	{
+		layout: tile.Q5_0x16, name: "gemm_q5_0x16_q8x_8x6_avxvnni",
+		s0: tile.Q5_0x16Scales, s1: tile.Q5_0x16Codes, scales: 64,
+		gemv: []kernel{
+			amd64.Gemv_q5_0x16_q8x_16x1_avxvnni,
+		},
+		expand: amd64.Expand_q5_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
+	},
+	{
+		layout: tile.Q5_1x16, name: "gemm_q5_1x16_q8x_8x6_avxvnni",
+		s0: tile.Q5_1x16Scales, s1: tile.Q5_1x16Codes, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q5_1x16_q8x_16x1_avxvnni,
+		},
+		expand: amd64.Expand_q5_1x16_codes_16x32_avxvnni, panels: avxvnniU8m,
+	},
+	{
+		layout: tile.Q4_Kx16, name: "gemm_q4_kx16_q8x_8x6_avxvnni",
+		s0: 0, s1: tile.Q4_Kx16Block, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q4_kx16_q8x_16x1_avxvnni,
+		},
+		expand: amd64.Expand_q4_kx16_codes_16x32_avxvnni, panels: avxvnniU8m,
+	},
+	{
+		layout: tile.Q5_Kx16, name: "gemm_q5_kx16_q8x_8x6_avxvnni",
+		s0: 0, s1: tile.Q5_Kx16Block, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q5_kx16_q8x_16x1_avxvnni,
+		},
+		expand: amd64.Expand_q5_kx16_codes_16x32_avxvnni, panels: avxvnniU8m,
+	},
+	{
+		layout: tile.Q6_Kx16, name: "gemm_q6_kx16_q8x_8x6_avxvnni",
+		s0: tile.Q6_Kx16D, s1: tile.Q6_Kx16Block, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q6_kx16_q8x_16x1_avxvnni,
+		},
+		expand: amd64.Expand_q6_kx16_codes_16x32_avxvnni, panels: avxvnniU8g,
+	},
+}
+
+var avx2U8s = &panelSet{
+	one: []panel{
+		{4, amd64.Panel_u8s_q8x_8x4_avx2},
+		{2, amd64.Panel_u8s_q8x_8x2_avx2},
+		{1, amd64.Panel_u8s_q8x_8x1_avx2},
+	},
+	half: true,
+}
+
+var avx2U4s = &panelSet{
+	one: []panel{
+		{4, amd64.Panel_u4s_q8x_8x4_avx2},
+		{2, amd64.Panel_u4s_q8x_8x2_avx2},
+		{1, amd64.Panel_u4s_q8x_8x1_avx2},
+	},
+	half: true,
+}
+
+var avx2U5s = &panelSet{
+	one: []panel{
+		{4, amd64.Panel_u5s_q8x_8x4_avx2},
+		{2, amd64.Panel_u5s_q8x_8x2_avx2},
+		{1, amd64.Panel_u5s_q8x_8x1_avx2},
+	},
+	half: true,
+}
+
+var avx2U4m = &panelSet{
+	one: []panel{
+		{4, amd64.Panel_u4m_q8x_8x4_avx2},
+		{2, amd64.Panel_u4m_q8x_8x2_avx2},
+		{1, amd64.Panel_u4m_q8x_8x1_avx2},
+	},
+	half: true,
+}
+
+var avx2U5m = &panelSet{
+	one: []panel{
+		{4, amd64.Panel_u5m_q8x_8x4_avx2},
+		{2, amd64.Panel_u5m_q8x_8x2_avx2},
+		{1, amd64.Panel_u5m_q8x_8x1_avx2},
+	},
+	half: true,
+}
+
+var avx2U6g = &panelSet{
+	one: []panel{
+		{4, amd64.Panel_u6g_q8x_8x4_avx2},
+		{2, amd64.Panel_u6g_q8x_8x2_avx2},
+		{1, amd64.Panel_u6g_q8x_8x1_avx2},
+	},
+	half: true,
+}
+
+var avx2Products = []product{
+	{
+		layout: tile.Q8_0x16, name: "gemm_q8_0x16_q8x_8x4_avx2",
+		s0: tile.Q8_0x16Scales, s1: tile.Q8_0x16Codes, scales: 64, direct: true,
+		gemv: []kernel{
+			amd64.Gemv_q8_0x16_q8x_16x1_avx2,
+		},
+		expand: amd64.Expand_q8_0x16_codes_16x32_avx2, panels: avx2U8s,
+	},
+	{
+		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_8x4_avx2",
+		s0: tile.Q4_0x16Scales, s1: tile.Q4_0x16Codes, scales: 64,
+		gemv: []kernel{
+			amd64.Gemv_q4_0x16_q8x_16x1_avx2,
+		},
+		expand: amd64.Expand_q4_0x16_codes_16x32_avx2, panels: avx2U4s,
+	},
+	{
+		layout: tile.Q4_1x16, name: "gemm_q4_1x16_q8x_8x4_avx2",
+		s0: tile.Q4_1x16Scales, s1: tile.Q4_1x16Codes, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q4_1x16_q8x_16x1_avx2,
+		},
+		expand: amd64.Expand_q4_1x16_codes_16x32_avx2, panels: avx2U4m,
+	},
+	{
+		layout: tile.Q5_0x16, name: "gemm_q5_0x16_q8x_8x4_avx2",
+		s0: tile.Q5_0x16Scales, s1: tile.Q5_0x16Codes, scales: 64,
+		gemv: []kernel{
+			amd64.Gemv_q5_0x16_q8x_16x1_avx2,
+		},
+		expand: amd64.Expand_q5_0x16_codes_16x32_avx2, panels: avx2U5s,
+	},
+	{
+		layout: tile.Q5_1x16, name: "gemm_q5_1x16_q8x_8x4_avx2",
+		s0: tile.Q5_1x16Scales, s1: tile.Q5_1x16Codes, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q5_1x16_q8x_16x1_avx2,
+		},
+		expand: amd64.Expand_q5_1x16_codes_16x32_avx2, panels: avx2U5m,
+	},
+	{
+		layout: tile.Q4_Kx16, name: "gemm_q4_kx16_q8x_8x4_avx2",
+		s0: 0, s1: tile.Q4_Kx16Block, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q4_kx16_q8x_16x1_avx2,
+		},
+		expand: amd64.Expand_q4_kx16_codes_16x32_avx2, panels: avx2U4m,
+	},
+	{
+		layout: tile.Q5_Kx16, name: "gemm_q5_kx16_q8x_8x4_avx2",
+		s0: 0, s1: tile.Q5_Kx16Block, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q5_kx16_q8x_16x1_avx2,
+		},
+		expand: amd64.Expand_q5_kx16_codes_16x32_avx2, panels: avx2U5m,
+	},
+	{
+		layout: tile.Q6_Kx16, name: "gemm_q6_kx16_q8x_8x4_avx2",
+		s0: tile.Q6_Kx16D, s1: tile.Q6_Kx16Block, scales: 128,
+		gemv: []kernel{
+			amd64.Gemv_q6_kx16_q8x_16x1_avx2,
+		},
+		expand: amd64.Expand_q6_kx16_codes_16x32_avx2, panels: avx2U6g,
+	},
+}
+
+var avx512Floats = []floatProduct{
+	{layout: tile.F32x16, name: "gemm_f32x16_f32_32x6_avx512vnni", groups: []floatGroup{
+		{tiles: 4, only: true, kernels: []panel{
+			{1, amd64.Gemv_f32x16_f32_64x1_avx512vnni},
+		}},
+		{tiles: 2, kernels: []panel{
+			{6, amd64.Gemv_f32x16_f32_32x6_avx512vnni},
+			{4, amd64.Gemv_f32x16_f32_32x4_avx512vnni},
+			{2, amd64.Gemv_f32x16_f32_32x2_avx512vnni},
+			{1, amd64.Gemv_f32x16_f32_32x1_avx512vnni},
+		}},
+		{tiles: 1, kernels: []panel{
+			{6, amd64.Gemv_f32x16_f32_16x6_avx512vnni},
+			{4, amd64.Gemv_f32x16_f32_16x4_avx512vnni},
+			{2, amd64.Gemv_f32x16_f32_16x2_avx512vnni},
+			{1, amd64.Gemv_f32x16_f32_16x1_avx512vnni},
+		}},
+	}},
+	{layout: tile.F16x16, name: "gemm_f16x16_f32_32x6_avx512vnni", groups: []floatGroup{
+		{tiles: 4, only: true, kernels: []panel{
+			{1, amd64.Gemv_f16x16_f32_64x1_avx512vnni},
+		}},
+		{tiles: 2, kernels: []panel{
+			{6, amd64.Gemv_f16x16_f32_32x6_avx512vnni},
+			{4, amd64.Gemv_f16x16_f32_32x4_avx512vnni},
+			{2, amd64.Gemv_f16x16_f32_32x2_avx512vnni},
+			{1, amd64.Gemv_f16x16_f32_32x1_avx512vnni},
+		}},
+		{tiles: 1, kernels: []panel{
+			{6, amd64.Gemv_f16x16_f32_16x6_avx512vnni},
+			{4, amd64.Gemv_f16x16_f32_16x4_avx512vnni},
+			{2, amd64.Gemv_f16x16_f32_16x2_avx512vnni},
+			{1, amd64.Gemv_f16x16_f32_16x1_avx512vnni},
+		}},
+	}},
+	{layout: tile.BF16x16, name: "gemm_bf16x16_f32_32x6_avx512vnni", groups: []floatGroup{
+		{tiles: 4, only: true, kernels: []panel{
+			{1, amd64.Gemv_bf16x16_f32_64x1_avx512vnni},
+		}},
+		{tiles: 2, kernels: []panel{
+			{6, amd64.Gemv_bf16x16_f32_32x6_avx512vnni},
+			{4, amd64.Gemv_bf16x16_f32_32x4_avx512vnni},
+			{2, amd64.Gemv_bf16x16_f32_32x2_avx512vnni},
+			{1, amd64.Gemv_bf16x16_f32_32x1_avx512vnni},
+		}},
+		{tiles: 1, kernels: []panel{
+			{6, amd64.Gemv_bf16x16_f32_16x6_avx512vnni},
+			{4, amd64.Gemv_bf16x16_f32_16x4_avx512vnni},
+			{2, amd64.Gemv_bf16x16_f32_16x2_avx512vnni},
+			{1, amd64.Gemv_bf16x16_f32_16x1_avx512vnni},
+		}},
+	}},
+}
+
+var avx2Floats = []floatProduct{
+	{layout: tile.F32x16, name: "gemm_f32x16_f32_16x4_avx2", groups: []floatGroup{
+		{tiles: 2, only: true, kernels: []panel{
+			{1, amd64.Gemv_f32x16_f32_32x1_avx2},
+		}},
+		{tiles: 1, kernels: []panel{
+			{4, amd64.Gemv_f32x16_f32_16x4_avx2},
+			{2, amd64.Gemv_f32x16_f32_16x2_avx2},
+			{1, amd64.Gemv_f32x16_f32_16x1_avx2},
+		}},
+	}},
+	{layout: tile.F16x16, name: "gemm_f16x16_f32_16x4_avx2", groups: []floatGroup{
+		{tiles: 2, only: true, kernels: []panel{
+			{1, amd64.Gemv_f16x16_f32_32x1_avx2},
+		}},
+		{tiles: 1, kernels: []panel{
+			{4, amd64.Gemv_f16x16_f32_16x4_avx2},
+			{2, amd64.Gemv_f16x16_f32_16x2_avx2},
+			{1, amd64.Gemv_f16x16_f32_16x1_avx2},
+		}},
+	}},
+	{layout: tile.BF16x16, name: "gemm_bf16x16_f32_16x4_avx2", groups: []floatGroup{
+		{tiles: 2, only: true, kernels: []panel{
+			{1, amd64.Gemv_bf16x16_f32_32x1_avx2},
+		}},
+		{tiles: 1, kernels: []panel{
+			{4, amd64.Gemv_bf16x16_f32_16x4_avx2},
+			{2, amd64.Gemv_bf16x16_f32_16x2_avx2},
+			{1, amd64.Gemv_bf16x16_f32_16x1_avx2},
+		}},
+	}},
+}
