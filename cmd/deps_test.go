@@ -1,0 +1,283 @@
+// Package cmd_test holds the policies of the whole repository: what may import what, how long a file may be, what must not be mentioned where.
+package cmd_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// policy says which of our packages a package may import. "…/*" means everything below, at any depth. A package that is not here fails the
+// test, so that nobody adds one without placing it. Downwards only: nothing below a line may need the line.
+var policy = map[string]string{
+	// What both sides know.
+	"format":            "",
+	"format/check":      "format",
+	"format/formattest": "format",
+
+	// Arithmetic: tiles and processors, no files, no models.
+	"kernels/tile":       "",
+	"kernels/arg":        "",
+	"kernels/cpu":        "",
+	"kernels/amd64":      "",
+	"kernels/scalar":     "kernels/tile kernels/arg",
+	"kernels":            "kernels/tile kernels/arg kernels/cpu kernels/scalar kernels/amd64",
+	"kernels/kerneltest": "kernels kernels/tile kernels/arg kernels/scalar",
+
+	// The compiler. Only its face is public.
+	"compiler/internal/gguf":          "",
+	"compiler/internal/gguf/gguftest": "compiler/internal/gguf",
+	"compiler/internal/vocab":         "compiler/internal/gguf format",
+	"compiler/internal/arch":          "compiler/internal/gguf format",
+	"compiler/internal/lower":         "compiler/internal/arch compiler/internal/gguf format",
+	"compiler/internal/plan":          "compiler/internal/gguf format kernels/tile",
+	"compiler/internal/pack":          "compiler/internal/plan compiler/internal/gguf format kernels/tile",
+	"compiler/internal/provenance":    "compiler/internal/gguf format",
+	"compiler/internal/restore":       "compiler/internal/pack compiler/internal/plan compiler/internal/gguf format kernels/tile",
+	"compiler":                        "compiler/internal/* format format/check kernels/tile",
+
+	// The runtime. It cannot import compiler/internal (the toolchain refuses) and must not import the rest of the compiler.
+	"runtime/internal/store":  "",
+	"runtime/internal/sched":  "",
+	"runtime/internal/kv":     "",
+	"runtime/internal/sample": "",
+	"runtime/internal/stream": "",
+	"runtime/internal/jinja":  "",
+	"runtime/internal/token":  "format",
+	"runtime/internal/chat":   "runtime/internal/jinja",
+	"runtime/internal/exec":   "runtime/internal/kv runtime/internal/sched format kernels kernels/tile kernels/arg",
+	"runtime/engine":          "runtime/internal/* format format/check kernels kernels/tile",
+
+	"manifests": "format",
+
+	// Commands: thin.
+	"cmd":                   "",
+	"cmd/internal/cli":      "",
+	"cmd/internal/progress": "cmd/internal/cli",
+	"cmd/jnsc":              "compiler format cmd/internal/cli cmd/internal/progress",
+	"cmd/jns-run":           "runtime/engine format cmd/internal/cli",
+	"cmd/internal/agree":    "compiler runtime/engine format cmd/internal/cli",
+	"cmd/internal/peer":     "compiler runtime/engine format cmd/internal/cli",
+}
+
+// inTests says what the tests of a package may import besides itself, what it imports and the packages that exist for tests (…test).
+var inTests = map[string]string{
+	"format":                 "format/check",
+	"format/check":           "format/formattest",
+	"kernels":                "kernels/kerneltest",
+	"runtime/internal/token": "compiler/internal/*",
+	"runtime/internal/exec":  "format/check kernels/scalar",
+	"runtime/engine":         "compiler",
+	"cmd/jns-run":            "compiler",
+}
+
+// modules says which packages may import a module from outside. Each has its reason in RATIONALE.md.
+var modules = map[string]string{
+	"github.com/fxamacker/cbor/v2":    "format",
+	"github.com/zeebo/blake3":         "format format/formattest compiler compiler/internal/*",
+	"github.com/klauspost/cpuid/v2":   "kernels/cpu",
+	"github.com/urfave/cli/v3":        "cmd/*",
+	"github.com/vbauerster/mpb/v8":    "cmd/*",
+	"golang.org/x/term":               "cmd/*",
+	"golang.org/x/sys":                "runtime/internal/store runtime/internal/sched kernels/cpu cmd/*",
+	"golang.org/x/text":               "runtime/internal/jinja runtime/internal/token compiler/internal/vocab",
+	"github.com/stretchr/testify":     "tests",
+	"pgregory.net/rapid":              "tests",
+	"github.com/rogpeppe/go-internal": "tests",
+	"github.com/klauspost/compress":   "",
+	"github.com/mmcloughlin/avo":      "",
+}
+
+// file is one parsed Go file of the repository, whatever system it is for.
+type file struct {
+	path string // slash-separated, from the root
+	pkg  string // folder
+	test bool
+	ast  *ast.File
+	text []byte
+}
+
+const root = ".."
+
+func files(t *testing.T) []file {
+	var out []file
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if n := d.Name(); d.IsDir() && p != root && (strings.HasPrefix(n, ".") || n == "testdata" || n == "bin" || n == "_asm") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(p) != ".go" {
+			return nil
+		}
+		text, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		tree, err := parser.ParseFile(fset, p, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		out = append(out, file{rel, path.Dir(rel), strings.HasSuffix(rel, "_test.go"), tree, text})
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, out)
+	return out
+}
+
+// within reports whether a package is in a list of packages and patterns.
+func within(pkg, list string) bool {
+	return slices.ContainsFunc(strings.Fields(list), func(p string) bool {
+		dir, all := strings.CutSuffix(p, "/*")
+		return p == pkg || all && (pkg == dir || strings.HasPrefix(pkg, dir+"/"))
+	})
+}
+
+func TestPackagesImportOnlyWhatThePolicyAllows(t *testing.T) {
+	for _, f := range files(t) {
+		allowed, ok := policy[f.pkg]
+		if !ok {
+			t.Errorf("%s: package %s is not in the table of cmd/deps_test.go: place it", f.path, f.pkg)
+			continue
+		}
+		for _, i := range f.ast.Imports {
+			name, err := strconv.Unquote(i.Path.Value)
+			require.NoError(t, err)
+			switch ours, isOurs := strings.CutPrefix(name, "jns/"); {
+			case isOurs:
+				good := within(ours, allowed) || f.test && (ours == f.pkg || strings.HasSuffix(ours, "test") || within(ours, inTests[f.pkg]))
+				if !good {
+					t.Errorf("%s: %s must not import %s", f.path, f.pkg, ours)
+				}
+			case strings.Contains(strings.Split(name, "/")[0], "."):
+				checkModule(t, f, name)
+			}
+		}
+	}
+}
+
+func checkModule(t *testing.T, f file, name string) {
+	for m, who := range modules {
+		if name != m && !strings.HasPrefix(name, m+"/") {
+			continue
+		}
+		if !(f.test || strings.HasSuffix(f.pkg, "test")) && !within(f.pkg, who) {
+			t.Errorf("%s: %s must not import %s; allowed: %s", f.path, f.pkg, name, who)
+		}
+		return
+	}
+	t.Errorf("%s: module of %s is not in the table of cmd/deps_test.go", f.path, name)
+}
+
+func TestPolicyNamesNoPackageTwiceAndNothingUpwards(t *testing.T) {
+	for pkg, allowed := range policy {
+		for _, a := range strings.Fields(allowed) {
+			require.NotEqual(t, pkg, a)
+			if strings.HasPrefix(pkg, "runtime/") {
+				require.False(t, strings.HasPrefix(a, "compiler"), "%s: the runtime must not know the compiler", pkg)
+			}
+			if strings.HasPrefix(pkg, "compiler") {
+				require.False(t, strings.HasPrefix(a, "runtime"), "%s: the compiler must not know the runtime", pkg)
+			}
+		}
+	}
+}
+
+func TestEveryPackageHasAComment(t *testing.T) {
+	has := map[string]bool{}
+	for _, f := range files(t) {
+		if f.test && path.Base(f.path) != "deps_test.go" {
+			continue
+		}
+		has[f.pkg] = has[f.pkg] || f.ast.Doc != nil && len(f.ast.Doc.Text()) > 40
+	}
+	for pkg, ok := range has {
+		require.True(t, ok, "package %s has no comment that says what it is and what it must not know", pkg)
+	}
+}
+
+// generated reports whether a file was written by a program.
+func generated(f file) bool {
+	return ast.IsGenerated(f.ast)
+}
+
+func TestFilesHaveAtMost700Lines(t *testing.T) {
+	for _, f := range files(t) {
+		if n := bytes.Count(f.text, []byte("\n")); n > 700 && !generated(f) {
+			t.Errorf("%s has %d lines: it wants to be two files", f.path, n)
+		}
+	}
+}
+
+// TestRuntimeMentionsNoArchitecture keeps model families data: no string in the runtime names one that the compiler registers.
+func TestRuntimeMentionsNoArchitecture(t *testing.T) {
+	all := files(t)
+	var names []string
+	for _, f := range all {
+		if f.pkg != "compiler/internal/arch" || f.test {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if c, ok := n.(*ast.CallExpr); ok && len(c.Args) > 0 {
+				if id, ok := c.Fun.(*ast.Ident); ok && id.Name == "register" {
+					if l, ok := c.Args[0].(*ast.BasicLit); ok {
+						s, err := strconv.Unquote(l.Value)
+						require.NoError(t, err)
+						names = append(names, s)
+					}
+				}
+			}
+			return true
+		})
+	}
+	require.Contains(t, names, "llama", "the names of architectures were not found where they are registered")
+	for _, f := range all {
+		if f.test || !strings.HasPrefix(f.pkg, "runtime/") && f.pkg != "cmd/jns-run" {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if _, ok := n.(*ast.ImportSpec); ok {
+				return false
+			}
+			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+				for _, name := range names {
+					if strings.Contains(strings.ToLower(l.Value), name) {
+						t.Errorf("%s: %s names the architecture %q; the program in the container must say it instead", f.path, l.Value, name)
+					}
+				}
+			}
+			return true
+		})
+	}
+}
+
+// TestNoFileNamesThisMachine: what a clone holds makes sense on every machine.
+func TestNoFileNamesThisMachine(t *testing.T) {
+	for _, f := range files(t) {
+		if path.Base(f.path) == "deps_test.go" {
+			continue
+		}
+		for _, s := range []string{"/root/", "/work/"} {
+			require.NotContains(t, string(f.text), s, f.path)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+
+	"jns/format"
+)
+
+// open opens a container. The caller closes the file.
+func open(path string) (*os.File, *format.Container, error) {
+	f, size, err := openFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := format.Open(f, size)
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, c, nil
+}
+
+// openFile opens a regular file and gives its size.
+func openFile(path string) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, st.Size(), nil
+}
+
+// startsWith reports whether a file begins with the bytes. A file that cannot be read does not; opening it again says why.
+func startsWith(path string, magic []byte) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	b := make([]byte, len(magic))
+	_, err = io.ReadFull(f, b)
+	return err == nil && bytes.Equal(b, magic)
+}
+
+func isGGUF(path string) bool      { return startsWith(path, []byte("GGUF")) }
+func isContainer(path string) bool { return startsWith(path, format.Magic[:]) }
+
+func hexOf(d [32]byte) string { return hex.EncodeToString(d[:]) }

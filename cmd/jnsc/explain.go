@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v3"
+
+	jnscli "jns/cmd/internal/cli"
+	"jns/compiler"
+)
+
+func explainCommand() *cli.Command {
+	return &cli.Command{
+		Name: "explain", Usage: "say what each tensor becomes and why", ArgsUsage: "MODEL.gguf|MODEL.jns",
+		Description: "Of a GGUF: what jnsc compile would make of it for the target, and the program. Nothing is written, weights are not read.\n" +
+			"Of a container: what it records.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "target", Usage: "what to lay the weights out for; see jnsc targets"},
+			&cli.BoolFlag{Name: "keep-unknown", Usage: "keep tensors that the architecture does not know instead of refusing them"},
+			jsonFlag(),
+		},
+		Action: explain,
+	}
+}
+
+func explain(_ context.Context, c *cli.Command) error {
+	if err := jnscli.Args(c, 1, 1, "jnsc explain takes one model or container: jnsc explain MODEL.gguf [--target T]"); err != nil {
+		return err
+	}
+	ex, err := explanation(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return jnscli.JSON(stdout, ex)
+	}
+	return ex.Text(stdout)
+}
+
+func explanation(c *cli.Command) (*compiler.Explanation, error) {
+	path := c.Args().First()
+	if !isContainer(path) {
+		return compiler.Explain(compiler.Options{Source: path, Target: c.String("target"), KeepUnknown: c.Bool("keep-unknown")})
+	}
+	if c.IsSet("target") || c.IsSet("keep-unknown") {
+		return nil, jnscli.Usagef("%s is compiled already: --target and --keep-unknown are for a GGUF", path)
+	}
+	return compiler.ExplainContainer(path)
+}
