@@ -24,6 +24,8 @@ var scalarVec = Vec{
 	Row:       scalar.Row,
 	SinCos:    scalar.SinCos,
 	ArgMax:    scalar.ArgMax,
+	Route:     scalar.Route,
+	Sink:      scalar.Sink,
 }
 
 // VecFor gives the complete table of a set; the caller must have made sure that the machine has it (cpu.Selected). A set without vector
@@ -32,4 +34,13 @@ func VecFor(set string) *Vec {
 	v := scalarVec
 	fillVec(set, &v)
 	return &v
+}
+
+// SelectVec gives the table of the best set that the machine has and JNS_KERNELS allows. The error wraps cpu.ErrSet.
+func SelectVec() (*Vec, error) {
+	sets, err := cpu.Selected()
+	if err != nil {
+		return nil, err
+	}
+	return VecFor(sets[0]), nil
 }

@@ -64,7 +64,7 @@ func (w wide) quantize(dst []byte, x []float32) {
 		return
 	}
 	a := amd64.VecArgs{Dst: unsafe.Pointer(unsafe.SliceData(dst[:n*48])), A: at(x, n*32), N: n}
-	w.run(&a, amd64.Vec_quantize_avx512vnni, amd64.Vec_quantize_avx2)
+	amd64.Vec_quantize_avx2(&a)
 }
 
 func (w wide) rmsNorm(dst, x, wt []float32, eps float32) {

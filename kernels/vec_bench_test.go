@@ -16,7 +16,10 @@ func BenchmarkVec(b *testing.B) {
 	logits := fill(r, 0, 256<<10)
 	q := make([]byte, n/32*48)
 	page := make([]uint16, 128*KVChunk)
-	cos, sin := fill(r, 0, 64), fill(r, 0, 64)
+	cos, sin := make([]float32, 64), make([]float32, 64)
+	for i := range cos {
+		cos[i] = 1 // repeated rotation must not grow or shrink
+	}
 	freq := make([]float64, 64)
 	for i := range freq {
 		freq[i] = 0.1 / float64(i+1)
@@ -44,7 +47,7 @@ func BenchmarkVec(b *testing.B) {
 			{"RopePairs128", 512, func() { v.Rope(y, cos, sin, false) }},
 			{"StoreK128", 512, func() { v.StoreK(unsafe.Pointer(&page[0]), x[:128], 5) }},
 			{"StoreV128", 512, func() { v.StoreV(unsafe.Pointer(&page[0]), x[:128], 5) }},
-			{"SinCos64", 256, func() { v.SinCos(cos, sin, 12345, freq, 1) }},
+			{"SinCos64", 256, func() { v.SinCos(dst[:64], dst[64:], 12345, freq, 1) }},
 			{"ArgMax256k", len(logits) * 4, func() { v.ArgMax(logits) }},
 		} {
 			b.Run(fmt.Sprintf("%s/%s", c.name, set), func(b *testing.B) {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"reflect"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -263,4 +266,39 @@ func TestArgMaxAgreesWithScalar(t *testing.T) {
 			require.Equal(t, ok, ok2)
 		})
 	})
+}
+
+func TestSelectVecObeysTheEnvironment(t *testing.T) {
+	t.Setenv(cpu.Env, "scalar")
+	v, err := SelectVec()
+	require.NoError(t, err)
+	require.Equal(t, cpu.Scalar, v.Set)
+	t.Setenv(cpu.Env, "sse9")
+	_, err = SelectVec()
+	require.ErrorIs(t, err, cpu.ErrSet)
+}
+
+// A set without an entry would fail in the middle of a run.
+func TestVecTablesAreComplete(t *testing.T) {
+	for _, set := range append(cpu.Available(), "unknown") {
+		v := reflect.ValueOf(*VecFor(set))
+		for i := range v.NumField() {
+			require.False(t, v.Field(i).IsZero(), "%s: %s", set, v.Type().Field(i).Name)
+		}
+	}
+}
+
+// An AVX2 kernel with an instruction of AVX-512 would end the process on most machines.
+func TestAVX2VectorFilesNeedNoAVX512(t *testing.T) {
+	for _, name := range []string{"vec", "attend"} {
+		text, err := os.ReadFile("amd64/" + name + "_avx2_amd64.s")
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			if needs, ok := strings.CutPrefix(line, "// Requires: "); ok {
+				for _, bad := range []string{"AVX512", "BMI"} {
+					require.NotContains(t, needs, bad)
+				}
+			}
+		}
+	}
 }

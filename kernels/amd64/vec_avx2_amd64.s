@@ -2348,8 +2348,7 @@ loop82:
 
 next84:
 	ADDQ $0x30, CX
-	ADDQ $0x40, DX
-	ADDQ $0x40, DX
+	SUBQ $-128, DX
 	DECQ AX
 	JNZ  loop82
 	VZEROUPPER

@@ -98,8 +98,3 @@ func Vec_find_avx512vnni(a *VecArgs)
 //
 //go:noescape
 func Vec_expsum_avx512vnni(a *VecArgs)
-
-// Vec_quantize_avx512vnni is scalar.Quantize: N blocks (at least 1) of A to Dst.
-//
-//go:noescape
-func Vec_quantize_avx512vnni(a *VecArgs)

@@ -14,7 +14,7 @@ import (
 
 // The sets, best first.
 const (
-	AVX512VNNI = "avx512vnni" // AVX-512 F, BW, VL, DQ, VBMI and VNNI, with the state enabled by the system; all of AVX2
+	AVX512VNNI = "avx512vnni" // AVX-512 F, BW, VL, DQ, VBMI and VNNI, with the state enabled by the system; BMI2; all of AVX2
 	AVXVNNI    = "avxvnni"    // AVX2 and the VEX form of VPDPBUSD
 	AVX2       = "avx2"       // AVX2 with FMA and F16C
 	Scalar     = "scalar"     // plain Go; every machine has it

@@ -31,9 +31,9 @@ func vecFile(v *vm) {
 	v.maxAbs()
 	v.find()
 	v.expSum()
-	v.quantize()
 	if !v.wide {
-		// F16C has these widths; the AVX-512 set uses the same functions.
+		// The AVX-512 set uses these functions too.
+		v.quantize()
 		v.ropePairs()
 		v.storeK()
 		v.storeV()

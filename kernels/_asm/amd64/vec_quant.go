@@ -7,12 +7,13 @@ import (
 	"jns/kernels/tile"
 )
 
-// quantize is scalar.Quantize: a block is 2 or 4 registers, its scalars are computed in lane 0 and in general registers.
+// quantize is scalar.Quantize: a block is 4 registers, its scalars are computed in lane 0 and in general registers. The AVX-512 set uses
+// this function too: one of two wide registers a block was a third slower, since narrowing and reducing keep few ports busy.
 func (v *vm) quantize() {
 	a := v.begin("Vec_quantize", "is scalar.Quantize: N blocks (at least 1) of A to Dst.")
 	dst, x, n := v.field(a, vaDst), v.field(a, vaA), v.field(a, vaN)
 	span := v.GP32()
-	regs := 2 * v.parts()
+	const regs = 4
 	v.VMOVSS(v.splatf(1), xs[10])
 	v.VMOVSS(v.splatf(127), xs[11])
 	v.VMOVDQU(v.byteSplat(), ys[12])
@@ -25,16 +26,11 @@ func (v *vm) quantize() {
 	for i := range regs {
 		v.load(v.r(i), mem(x, i*v.partBytes()))
 	}
-	v.and(v.r(4), v.r(0), v.splat(1<<31-1))
-	v.and(v.r(5), v.r(1), v.splat(1<<31-1))
-	if v.wide {
-		v.VPMAXUD(zs[5], zs[4], zs[4])
-	} else {
-		v.and(v.r(6), v.r(2), v.splat(1<<31-1))
-		v.and(v.r(7), v.r(3), v.splat(1<<31-1))
-		v.VPMAXUD(ys[6], ys[4], ys[4])
-		v.VPMAXUD(ys[7], ys[5], ys[5])
+	for i := range regs {
+		v.and(ys[4+i], ys[i], v.splat(1<<31-1))
 	}
+	v.VPMAXUD(ys[6], ys[4], ys[4])
+	v.VPMAXUD(ys[7], ys[5], ys[5])
 	v.maxu16(4, 6)
 	amax, t := v.GP32(), v.GP32()
 	v.VMOVD(xs[4], amax)
@@ -50,17 +46,11 @@ func (v *vm) quantize() {
 		v.mul(v.r(i), v.r(i), v.r(9))
 		v.VCVTPS2DQ(v.r(i), v.r(i))
 	}
-	if v.wide {
-		v.VPMOVSDB(zs[0], xs[0])
-		v.VPMOVSDB(zs[1], xs[1])
-		v.VINSERTI128(operand.U8(1), xs[1], ys[0], ys[0])
-	} else {
-		v.VPACKSSDW(ys[1], ys[0], ys[0])
-		v.VPACKSSDW(ys[3], ys[2], ys[2])
-		v.VPACKSSWB(ys[2], ys[0], ys[0])
-		v.VMOVDQU(v.table("unpack", 8, func(i int) uint32 { return uint32(i&1*4 + i/2) }), ys[1])
-		v.VPERMD(ys[0], ys[1], ys[0])
-	}
+	v.VPACKSSDW(ys[1], ys[0], ys[0])
+	v.VPACKSSDW(ys[3], ys[2], ys[2])
+	v.VPACKSSWB(ys[2], ys[0], ys[0])
+	v.VMOVDQU(v.table("unpack", 8, func(i int) uint32 { return uint32(i&1*4 + i/2) }), ys[1])
+	v.VPERMD(ys[0], ys[1], ys[0])
 	v.VMOVDQU(ys[0], mem(dst, tile.Q8XQ))
 
 	v.Comment("Sums of code + 128 over groups of eight.")
@@ -90,8 +80,7 @@ func (v *vm) quantize() {
 
 	v.Label(next)
 	v.ADDQ(operand.U8(tile.Q8XBytes), dst)
-	v.ADDQ(operand.U8(tile.Q8XElems*4-64), x)
-	v.ADDQ(operand.U8(64), x)
+	v.SUBQ(operand.I8(-tile.Q8XElems*4), x)
 	v.DECQ(n)
 	v.JNZ(operand.LabelRef(loop))
 	v.end()
