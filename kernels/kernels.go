@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"jns/kernels/arg"
+	"jns/kernels/scalar"
 	"jns/kernels/tile"
 )
 
@@ -12,6 +13,10 @@ type (
 	MatMulArgs = arg.MatMulArgs
 	AttendArgs = arg.AttendArgs
 	Act        = arg.Act
+	RouteArgs  = arg.RouteArgs
+	RouteFunc  = arg.RouteFunc
+
+	RouteScratch = scalar.RouteScratch
 )
 
 // See package arg.
@@ -26,6 +31,10 @@ const (
 	ActReLU2     = arg.ActReLU2
 	ActGELUQuick = arg.ActGELUQuick
 	ActNone      = arg.ActNone
+
+	RouteSoftmax       = arg.RouteSoftmax
+	RouteSoftmaxChosen = arg.RouteSoftmaxChosen
+	RouteSigmoid       = arg.RouteSigmoid
 )
 
 // MatMul computes a whole MatMulArgs, any N, cutting it into panels of the kernels that a set has. Results do not depend on N nor on how tile
@@ -74,4 +83,11 @@ type Vec struct {
 	SinCos func(cos, sin []float32, pos int64, freq []float64, mscale float32)
 	// ArgMax gives the lowest index of the largest element, and whether all are finite.
 	ArgMax func(x []float32) (int, bool)
+	// Route chooses experts for one row of router logits; ids and weights have Top elements, in rank order.
+	Route func(a *RouteArgs, logits []float32, ids []int32, weights []float32, s *RouteScratch)
+	// Sink merges an attention sink into a query's state and returns the new sum.
+	Sink func(o []float32, m, l, s float32) float32
 }
+
+// NewRouteScratch makes scratch for Route.
+func NewRouteScratch(experts int) RouteScratch { return scalar.NewRouteScratch(experts) }

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v3"
+
+	jnscli "jns/cmd/internal/cli"
+	"jns/runtime/engine"
+)
+
+func infoCommand() *cli.Command {
+	return &cli.Command{
+		Name: "info", Usage: "say what a container is, and what this machine would run it with", ArgsUsage: "[MODEL.jns]",
+		Flags: engineFlags(), Action: info,
+	}
+}
+
+func info(ctx context.Context, c *cli.Command) error {
+	if c.Args().Len() == 0 {
+		m := machine()
+		if c.Bool("json") {
+			return jnscli.JSONLine(stdout, map[string]any{"machine": m})
+		}
+		fmt.Fprintf(stdout, "processor    %v\nkernel sets  %v\nthreads      %d\n", m["cpu"], m["kernels"], engine.DefaultThreads())
+		return nil
+	}
+	return with(containerInfo)(ctx, c)
+}
+
+func containerInfo(_ context.Context, c *cli.Command, e *engine.Engine) error {
+	k, r, o := e.Container(), e.Receipt(), e.Options()
+	if c.Bool("json") {
+		return jnscli.JSONLine(stdout, map[string]any{
+			"model": k.TOC.Model, "root_digest": r.RootDigest, "length": k.Header.Length, "tensors": k.Tensors.Len(), "slots": k.Slots.Len(),
+			"operations": len(k.Program.Ops), "arena_bytes": r.ArenaBytes, "threads": o.Threads, "context": o.Context, "kernel_set": r.KernelSet,
+			"fallbacks": r.Fallbacks, "machine": machine(),
+		})
+	}
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "model\t%s\n", k.TOC.Model.Name)
+	fmt.Fprintf(w, "parameters\t%d\n", k.TOC.Model.Params)
+	fmt.Fprintf(w, "vocabulary\t%d\n", k.TOC.Model.Vocab)
+	fmt.Fprintf(w, "context\t%d trained, %d in this run\n", k.TOC.Model.Context, o.Context)
+	fmt.Fprintf(w, "container\t%s, %d tensors, %d slots, %d operations\n", jnscli.Size(k.Header.Length), k.Tensors.Len(), k.Slots.Len(), len(k.Program.Ops))
+	fmt.Fprintf(w, "root digest\t%s\n", r.RootDigest)
+	fmt.Fprintf(w, "compiler\t%s revision %d, %s\n", k.TOC.Compiler.Name, k.TOC.Compiler.Revision, k.TOC.Compiler.Options)
+	fmt.Fprintf(w, "would run\t%d threads, kernels %s, arena %s\n", o.Threads, r.KernelSet, jnscli.Size(uint64(r.ArenaBytes)))
+	for _, f := range r.Fallbacks {
+		fmt.Fprintf(w, "not accelerated\t%s: %s\n", f.Tensor, f.Reason)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,77 @@
+// Command jns-run maps a .jns container and runs it: text, chat, benchmark, logits. See README.md for a tour.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v3"
+
+	jnscli "jns/cmd/internal/cli"
+	"jns/format"
+	"jns/runtime/engine"
+)
+
+// classes sorts errors into exit codes.
+var classes = jnscli.Classes{
+	{Code: jnscli.ExitUsage, Sentinels: []error{engine.ErrOption}},
+	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrCorrupt, format.ErrMagic}},
+	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrUnsupported, format.ErrVersion, engine.ErrNoVocab, engine.ErrNoTemplate, engine.ErrTemplate}},
+}
+
+func main() {
+	// Nothing is allocated per token, so the heap hardly grows; a collector that starts late leaves the processors to the workers.
+	debug.SetGCPercent(400)
+	jnscli.Main(root(), classes)
+}
+
+func root() *cli.Command {
+	return &cli.Command{
+		Name:  "jns-run",
+		Usage: "run a compiled model",
+		Description: "jns-run MODEL.jns -p TEXT answers a prompt with the model's own chat template, or continues it with --raw.\n" +
+			"Exit codes: 0 done, 1 failed, 2 usage, 3 the input is corrupt, 4 the input is fine but not supported, 5 verification failed.",
+		ArgsUsage: "MODEL.jns",
+		Flags:     append(append(engineFlags(), sampleFlags()...), generateFlags()...),
+		Action:    generate,
+		Commands:  []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), infoCommand(), pplCommand()},
+	}
+}
+
+// engineFlags are the flags of every verb that computes.
+func engineFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.IntFlag{Name: "threads", Aliases: []string{"t"}, Usage: "worker threads (default: processors that this process may use)"},
+		&cli.StringFlag{Name: "kernels", Usage: "kernel set: auto, scalar, avx2, avxvnni, avx512", Value: "auto", Sources: cli.EnvVars("JNS_KERNELS")},
+		&cli.IntFlag{Name: "batch", Usage: "tokens computed at once while a prompt is read", Value: engine.DefaultBatch},
+		&cli.IntFlag{Name: "ctx", Usage: "most positions of a session (default: what the model was trained for, at most 4096)"},
+		&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
+	}
+}
+
+// open opens the container named by the first argument.
+func open(c *cli.Command) (*engine.Engine, error) {
+	if c.Args().Len() < 1 {
+		return nil, jnscli.Usagef("name a container: %s MODEL.jns", c.FullName())
+	}
+	if c.Args().Len() > 1 {
+		return nil, jnscli.Usagef("unexpected argument %q", c.Args().Get(1))
+	}
+	return engine.Open(c.Args().First(), engine.Options{Threads: c.Int("threads"), Kernels: c.String("kernels"), Batch: c.Int("batch"), Context: c.Int("ctx")})
+}
+
+// with opens the engine, runs f, and closes.
+func with(f func(ctx context.Context, c *cli.Command, e *engine.Engine) error) cli.ActionFunc {
+	return func(ctx context.Context, c *cli.Command) (err error) {
+		e, err := open(c)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, e.Close()) }()
+		return f(ctx, c, e)
+	}
+}
+
+var stdout = os.Stdout

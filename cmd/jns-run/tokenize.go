@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/urfave/cli/v3"
+
+	jnscli "jns/cmd/internal/cli"
+	"jns/runtime/engine"
+)
+
+func tokenizeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "tokenize", Usage: "show the token ids of a text", ArgsUsage: "MODEL.jns",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "prompt", Aliases: []string{"p"}, Usage: "the text", Required: true},
+			&cli.BoolFlag{Name: "no-special", Usage: "without the tokens that the model puts around a text, and special tokens' texts as plain text"},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
+		},
+		Action: with(tokenize),
+	}
+}
+
+func tokenize(_ context.Context, c *cli.Command, e *engine.Engine) error {
+	special := !c.Bool("no-special")
+	tokens, err := e.Tokenize(c.String("prompt"), special, special)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		if tokens == nil {
+			tokens = []int32{}
+		}
+		return jnscli.JSONLine(stdout, map[string]any{"tokens": tokens})
+	}
+	for _, t := range tokens {
+		text, err := e.Detokenize([]int32{t})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "%d\t%q\n", t, text)
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+
+	"jns/format"
+	"jns/format/check"
+	"jns/kernels/tile"
+	"jns/runtime/internal/chat"
+	"jns/runtime/internal/exec"
+	"jns/runtime/internal/sched"
+	"jns/runtime/internal/store"
+	"jns/runtime/internal/token"
+)
+
+// Errors of an engine.
+var (
+	ErrClosed     = errors.New("engine is closed")
+	ErrNoVocab    = errors.New("the model has no vocabulary; use token ids")
+	ErrNoTemplate = errors.New("the model has no chat template; use --raw")
+	ErrFault      = errors.New("the container cannot be read any more")
+)
+
+// Engine is an open container.
+type Engine struct {
+	opts  Options
+	file  *store.File
+	c     *format.Container
+	pool  *sched.Pool
+	model *exec.Model
+	tok   *token.Tokenizer // nil without a vocabulary
+
+	mu     sync.Mutex // held while the model computes
+	closed bool
+
+	chatOnce sync.Once
+	chatTmpl *chat.Template
+	chatErr  error
+}
+
+// Open maps a container, checks its small parts, proves its program and binds kernels. Weights are not read.
+func Open(path string, o Options) (*Engine, error) {
+	e, err := open(path, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return e, nil
+}
+
+func open(path string, o Options) (_ *Engine, err error) {
+	e := &Engine{}
+	if e.file, err = store.Open(path); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			e.Close()
+		}
+	}()
+	if err = e.guard(func() error { return e.load(o) }); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Engine) load(o Options) (err error) {
+	if e.c, err = format.Open(e.file, e.file.Size()); err != nil {
+		return err
+	}
+	if e.opts, err = o.resolve(int(e.c.Program.Context)); err != nil {
+		return err
+	}
+	if err = check.Program(e.c.Program, e.c.Tensors, TileSize); err != nil {
+		return err
+	}
+	if b := e.c.Tokenizer(); len(b) > 0 {
+		t, err := format.ParseTokenizer(b)
+		if err != nil {
+			return err
+		}
+		tok, err := token.New(t)
+		if err != nil {
+			return err
+		}
+		if tok.HasText() {
+			e.tok = tok
+		}
+	}
+	e.pool = sched.NewPool(e.opts.Threads)
+	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Pool: e.pool, Batch: e.opts.Batch, Program: e.c.Program,
+		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file})
+	return err
+}
+
+// TileSize tells the program's verifier how large the tile rows of a layout are.
+func TileSize(layout uint16, rows, cols uint64) (tileRows, tileRowBytes uint64, float, ok bool) {
+	l, found := tile.ByID(tile.ID(layout))
+	if !found || cols == 0 || cols > 1<<31 || cols%uint64(l.Codec.Elems) != 0 {
+		return 0, 0, false, false
+	}
+	return uint64(l.Rows), uint64(l.RowBytes(int(cols))), l.Codec.Float(), true
+}
+
+// guard runs f and turns a fault on the mapped file, which means that the file was cut or its device failed, into an error.
+func (e *Engine) guard(f func() error) (err error) {
+	old := debug.SetPanicOnFault(true)
+	defer debug.SetPanicOnFault(old)
+	defer func() {
+		if v := recover(); v != nil {
+			if fe := e.fault(v); fe != nil {
+				err = fe
+				return
+			}
+			panic(v)
+		}
+	}()
+	return f()
+}
+
+// fault recognises a panic that a memory fault in the mapping caused.
+func (e *Engine) fault(v any) error {
+	f, ok := v.(interface{ Addr() uintptr })
+	if !ok {
+		return nil
+	}
+	off, ok := e.file.Offset(f.Addr())
+	if !ok {
+		return nil
+	}
+	return fmt.Errorf("%w: %s at offset %d: the file was truncated or its device failed while in use; check it with: jnsc verify: %w",
+		ErrFault, e.file.Path(), off, format.ErrCorrupt)
+}
+
+// ran turns the error of a region into the caller's: a fault names file and offset, a panic of ours stays one.
+func (e *Engine) ran(err error) error {
+	var p *sched.PanicError
+	if !errors.As(err, &p) {
+		return err
+	}
+	if fe := e.fault(p.Value); fe != nil {
+		return fe
+	}
+	fmt.Fprintf(os.Stderr, "internal error: %v\n%s\n", p.Value, p.Stack)
+	return err
+}
+
+// Close ends the workers and unmaps the file. Sessions must not be used afterwards.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	if e.pool != nil {
+		e.pool.Close()
+	}
+	return e.file.Close()
+}
+
+// Options are the options in force, defaults filled in.
+func (e *Engine) Options() Options { return e.opts }
+
+// Container gives the open container's header, table of contents and tables.
+func (e *Engine) Container() *format.Container { return e.c }
+
+// Vocab is the number of logits of a row.
+func (e *Engine) Vocab() int { return int(e.c.Program.Vocab) }
+
+// Root is the container's root digest in hexadecimal.
+func (e *Engine) Root() string {
+	r := e.c.Root()
+	return hex.EncodeToString(r[:])
+}
+
+// HasVocab reports whether text can be used.
+func (e *Engine) HasVocab() bool { return e.tok != nil }
+
+// Tokenize turns text into ids. special: the tokens that the model puts around a text are added; parse: texts of special tokens in it become those tokens.
+func (e *Engine) Tokenize(text string, special, parse bool) (ids []int32, err error) {
+	if e.tok == nil {
+		return nil, ErrNoVocab
+	}
+	err = e.guard(func() error {
+		ids, err = e.tok.Encode(text, token.Options{AddSpecial: special, ParseSpecial: parse})
+		return err
+	})
+	return ids, err
+}
+
+// Detokenize turns ids into text.
+func (e *Engine) Detokenize(ids []int32) (text string, err error) {
+	if e.tok == nil {
+		return "", ErrNoVocab
+	}
+	err = e.guard(func() error { text = e.tok.Decode(ids); return nil })
+	return text, err
+}
+
+// HasTemplate reports whether the model brings a chat template.
+func (e *Engine) HasTemplate() bool { return e.c.Template() != "" }
+
+// Template gives the model's own chat template, parsed at first use.
+func (e *Engine) Template() (*chat.Template, error) {
+	e.chatOnce.Do(func() {
+		if e.c.Template() == "" {
+			e.chatErr = ErrNoTemplate
+			return
+		}
+		e.chatTmpl, e.chatErr = chat.New(e.c.Template())
+	})
+	return e.chatTmpl, e.chatErr
+}

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"jns/kernels"
+	"jns/runtime/internal/sched"
+)
+
+// Options say how to run a container. The zero value is the default. No option changes a bit of the results.
+type Options struct {
+	Threads int    // workers; 0: as many as affinity and the control group's quota allow
+	Kernels string // kernel set: "auto" or "", "scalar", "avx2", "avxvnni", "avx512"
+	Batch   int    // rows computed at once; 0: 512
+	Context int    // positions of a session; 0: min(trained, 4096)
+}
+
+// ErrOption is wrapped by errors about options.
+var ErrOption = errors.New("bad option")
+
+// Limits and defaults.
+const (
+	DefaultBatch   = 512
+	DefaultContext = 4096
+	MaxBatch       = 8192
+	MaxThreads     = 1024
+	MaxContext     = 1 << 24
+)
+
+// resolve fills in defaults.
+func (o Options) resolve(trained int) (Options, error) {
+	if o.Threads < 0 || o.Threads > MaxThreads {
+		return o, fmt.Errorf("%w: --threads %d, 1 to %d can be used", ErrOption, o.Threads, MaxThreads)
+	}
+	if o.Batch < 0 || o.Batch > MaxBatch {
+		return o, fmt.Errorf("%w: --batch %d, 1 to %d can be used", ErrOption, o.Batch, MaxBatch)
+	}
+	if o.Context < 0 || o.Context > MaxContext {
+		return o, fmt.Errorf("%w: --ctx %d, 1 to %d can be used", ErrOption, o.Context, MaxContext)
+	}
+	set, err := kernels.Resolve(o.Kernels)
+	if err != nil {
+		return o, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	o.Kernels = set
+	if o.Threads == 0 {
+		o.Threads = sched.Available().Workers()
+	}
+	if o.Context == 0 {
+		o.Context = DefaultContext
+		if trained > 0 {
+			o.Context = min(trained, o.Context)
+		}
+	}
+	if o.Batch == 0 {
+		o.Batch = DefaultBatch
+	}
+	return o, nil
+}
+
+// KernelSets names the kernel sets that this machine can run, best first.
+func KernelSets() []string { return kernels.Available() }
+
+// DefaultThreads is the number of workers that an engine uses when it is not told one.
+func DefaultThreads() int { return sched.Available().Workers() }

@@ -1,0 +1,32 @@
+package engine
+
+import "jns/runtime/internal/exec"
+
+// Receipt says what really ran since the engine was opened.
+type Receipt struct {
+	RootDigest string            `json:"root_digest"`
+	KernelSet  string            `json:"kernel_set"` // of vector operations
+	Kernels    map[string]uint64 `json:"kernels"`    // calls of each matrix kernel
+	Fallbacks  []exec.Fallback   `json:"fallbacks"`  // tensors that the chosen set does not compute
+	Threads    int               `json:"threads"`
+	Batch      int               `json:"batch"`
+	IO         string            `json:"io"` // how weights are read
+	ArenaBytes int               `json:"arena_bytes"`
+}
+
+// Receipt gives the receipt so far.
+func (e *Engine) Receipt() Receipt {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := Receipt{RootDigest: e.Root(), KernelSet: e.model.Set(), Kernels: e.model.Calls(), Fallbacks: e.model.Fallbacks(),
+		Threads: e.opts.Threads, Batch: e.opts.Batch, IO: "mmap", ArenaBytes: e.model.ArenaBytes()}
+	if r.Fallbacks == nil {
+		r.Fallbacks = []exec.Fallback{}
+	}
+	for k, n := range r.Kernels {
+		if n == 0 {
+			delete(r.Kernels, k)
+		}
+	}
+	return r
+}

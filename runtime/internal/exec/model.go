@@ -1,0 +1,215 @@
+package exec
+
+import (
+	"fmt"
+	"sort"
+	"unsafe"
+
+	"jns/format"
+	"jns/kernels"
+	"jns/runtime/internal/kv"
+	"jns/runtime/internal/sched"
+)
+
+// Config says how a program is to be run; none of it changes a bit of the results.
+type Config struct {
+	Set     string      // kernel set, "" for the best
+	Pool    *sched.Pool // workers
+	Batch   int         // rows of the arena, ≥ 1
+	Program *format.Program
+	Tensors format.TensorTable
+	Slots   format.SlotTable
+	Bytes   Bytes
+}
+
+// Model is a program with weights and kernels bound. One Run at a time.
+type Model struct {
+	prog    *format.Program
+	pool    *sched.Pool
+	vec     *kernels.Vec
+	store   *kv.Store
+	weights []*weight
+	bufs    []buffer
+	ropes   []ropeTable
+	steps   []step
+	next    []sched.Counter // one per step
+	work    []worker
+	names   []string // kernels by counter
+	kernels map[string]int
+	batch   Batch
+	rows    int   // capacity
+	chosen  []int // rows of the batch that survive Select
+	n       int   // rows of the batch
+	picks   picks // grouping of expert choices, see op_experts.go
+	arena   int   // bytes
+	set     string
+}
+
+// step is a piece of the program between two barriers. Every worker calls run; pieces are handed out by next.
+type step struct {
+	run      func(w *worker, next *sched.Counter)
+	selected bool // runs over the selected rows
+}
+
+// worker is what one worker has to itself.
+type worker struct {
+	id      int
+	m       *Model
+	source  []byte    // one source row
+	scratch []float32 // outputs of a chunk before the epilogue
+	attend  attendScratch
+	calls   []uint64 // per kernel
+	_       [64]byte
+}
+
+// Fallback says that a tensor is not computed by a kernel of the chosen set.
+type Fallback struct {
+	Tensor string `json:"tensor"`
+	Reason string `json:"reason"`
+}
+
+// New binds a proved program.
+func New(c Config) (*Model, error) {
+	m := &Model{prog: c.Program, pool: c.Pool, rows: c.Batch, kernels: map[string]int{}, set: c.Set}
+	m.vec = kernels.VecFor(c.Set)
+	shapes := make([]kv.Shape, len(c.Program.States))
+	for i, s := range c.Program.States {
+		if s.Kind != format.StateKV {
+			return nil, fmt.Errorf("%w: state kind %d", format.ErrUnsupported, s.Kind)
+		}
+		shapes[i] = kv.Shape{KVHeads: int(s.KVHeads), KeyDim: int(s.KeyDim), ValDim: int(s.ValDim), Window: int(s.Window)}
+	}
+	m.store = kv.NewStore(shapes)
+	used := map[uint32]bool{}
+	for i := range c.Program.Ops {
+		for _, t := range weightsOf(c.Program.Ops[i].Params) {
+			used[t] = true
+		}
+	}
+	m.weights = make([]*weight, c.Tensors.Len())
+	for i := range m.weights {
+		if !used[uint32(i)] {
+			continue
+		}
+		w, err := bindWeight(c.Tensors.At(i), c.Slots, c.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		m.weights[i] = w
+	}
+	m.bindBuffers()
+	m.work = make([]worker, c.Pool.Workers())
+	for i := range m.work {
+		m.work[i].id, m.work[i].m = i, m
+	}
+	if err := m.bindOps(); err != nil {
+		return nil, err
+	}
+	m.next = make([]sched.Counter, len(m.steps))
+	for i := range m.work {
+		m.work[i].calls = make([]uint64, len(m.names)+8)
+	}
+	return m, nil
+}
+
+func (m *Model) bindBuffers() {
+	p := m.prog
+	per, fixed, worker := uint64(m.rows)*p.PerRow, p.Fixed, uint64(m.pool.Workers())*p.PerWorker
+	m.arena = int(per + fixed + worker)
+	mem := aligned(max(m.arena, 64))
+	m.bufs = make([]buffer, len(p.Buffers))
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		o := buffer{len: int(b.Len), typ: b.Type, stride: uintptr(rowSize(b))}
+		switch b.Region {
+		case format.RegionPerRow:
+			o.base = unsafe.Pointer(&mem[uint64(m.rows)*b.Offset])
+		case format.RegionFixed:
+			o.base = unsafe.Pointer(&mem[per+b.Offset])
+		case format.RegionPerWorker:
+			o.base = unsafe.Pointer(&mem[per+fixed+uint64(m.pool.Workers())*b.Offset])
+		}
+		m.bufs[i] = o
+	}
+	m.chosen = make([]int, 0, m.rows)
+}
+
+func (m *Model) buf(i uint32) *buffer {
+	if i == format.None {
+		return nil
+	}
+	return &m.bufs[i]
+}
+
+func (m *Model) weight(i uint32) *weight {
+	if i == format.None {
+		return nil
+	}
+	return m.weights[i]
+}
+
+func (m *Model) vector(i uint32) []float32 {
+	if i == format.None {
+		return nil
+	}
+	return m.weights[i].vec
+}
+
+// counter gives the receipt's number of a kernel name.
+func (m *Model) counter(name string) int {
+	if i, ok := m.kernels[name]; ok {
+		return i
+	}
+	m.kernels[name] = len(m.names)
+	m.names = append(m.names, name)
+	return len(m.names) - 1
+}
+
+// bindMatMul chooses the kernel of a matrix.
+func (m *Model) bindMatMul(w *weight) error {
+	if w.mm != nil {
+		return nil
+	}
+	mm, err := kernels.BindMatMul(w.layout, m.set)
+	if err != nil {
+		return fmt.Errorf("tensor %s: %w", w.Name, err)
+	}
+	w.mm, w.counter = mm, m.counter(mm.Name)
+	return nil
+}
+
+// Store is where sessions get their pages.
+func (m *Model) Store() *kv.Store { return m.store }
+
+// ArenaBytes is the size of the arena.
+func (m *Model) ArenaBytes() int { return m.arena }
+
+// Rows is the largest batch.
+func (m *Model) Rows() int { return m.rows }
+
+// Set is the name of the kernel set of vector operations.
+func (m *Model) Set() string { return m.vec.Set }
+
+// Calls sums what each kernel did since the model was made: calls from a worker into a matrix kernel, by the name of the kernel that ran.
+func (m *Model) Calls() map[string]uint64 {
+	out := map[string]uint64{}
+	for i, n := range m.names {
+		for w := range m.work {
+			out[n] += m.work[w].calls[i]
+		}
+	}
+	return out
+}
+
+// Fallbacks lists the matrices that scalar kernels compute although a faster set was asked for, with the compiler's reason for their layout.
+func (m *Model) Fallbacks() []Fallback {
+	var out []Fallback
+	for _, w := range m.weights {
+		if w == nil || w.mm == nil || w.mm.Set != "scalar" || m.set == "scalar" {
+			continue
+		}
+		out = append(out, Fallback{Tensor: w.Name, Reason: fmt.Sprintf("layout %s has no %s kernel (%s)", w.layout.Name, m.set, format.ReasonText(w.Tensor.Reason))})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Tensor < out[j].Tensor })
+	return out
+}

@@ -1,0 +1,210 @@
+package exec
+
+import (
+	"math"
+	"unsafe"
+
+	"jns/format"
+	"jns/kernels"
+	"jns/runtime/internal/kv"
+	"jns/runtime/internal/sched"
+)
+
+// ropeTable holds cos and sin of every row's angles, computed once per batch and shared by all layers.
+type ropeTable struct {
+	freqs    []float64
+	mscale   float32
+	pairs    int
+	cos, sin []float32 // [batch capacity][pairs rounded up to 16]
+}
+
+func (t *ropeTable) row(v []float32, r int) []float32 {
+	n := (t.pairs + 15) &^ 15
+	return v[r*n : r*n+t.pairs]
+}
+
+// bindRopes adds the step that fills the tables.
+func (m *Model) bindRopes() {
+	m.ropes = make([]ropeTable, len(m.prog.Ropes))
+	for i := range m.ropes {
+		r := &m.prog.Ropes[i]
+		n := (len(r.Freqs) + 15) &^ 15 * m.rows
+		m.ropes[i] = ropeTable{freqs: r.Freqs, mscale: r.MScale, pairs: len(r.Freqs), cos: alignedF32(n), sin: alignedF32(n)}
+	}
+	if len(m.ropes) == 0 {
+		return
+	}
+	m.eachRow(false, func(_ *worker, r int) {
+		for i := range m.ropes {
+			t := &m.ropes[i]
+			m.vec.SinCos(t.row(t.cos, r), t.row(t.sin, r), int64(m.batch[r].Pos), t.freqs, t.mscale)
+		}
+	})
+}
+
+func (m *Model) bindRope(p *format.RopeParams) error {
+	x, t := m.buf(p.X), &m.ropes[p.Table]
+	heads, dim := int(p.Heads), int(p.HeadDim)
+	m.eachRow(false, func(_ *worker, r int) {
+		v, cos, sin := x.f32(r), t.row(t.cos, r), t.row(t.sin, r)
+		for h := 0; h < heads; h++ {
+			m.vec.Rope(v[h*dim:(h+1)*dim], cos, sin, p.NeoX)
+		}
+	})
+	return nil
+}
+
+// appendRows is the number of consecutive rows that one piece of a KV append stores.
+const appendRows = 32
+
+func (m *Model) bindAppend(p *format.KVAppendParams) error {
+	k, v := m.buf(p.K), m.buf(p.V)
+	state := int(p.State)
+	shape := m.store.Shape(state)
+	m.step(false, func(_ *worker, next *sched.Counter) {
+		blocks := (m.n + appendRows - 1) / appendRows
+		for {
+			i := next.Next()
+			if i >= blocks*shape.KVHeads {
+				return
+			}
+			h, r0 := i%shape.KVHeads, i/shape.KVHeads*appendRows
+			for r := r0; r < min(r0+appendRows, m.n); r++ {
+				row := &m.batch[r]
+				page := row.Cache.Page(state, row.Pos/kv.Chunk)
+				m.vec.StoreK(page.Key(shape, h), k.f32(r)[h*shape.KeyDim:(h+1)*shape.KeyDim], row.Pos%kv.Chunk)
+				m.vec.StoreV(page.Value(shape, h), v.f32(r)[h*shape.ValDim:(h+1)*shape.ValDim], row.Pos%kv.Chunk)
+			}
+		}
+	})
+	return nil
+}
+
+// attendScratch is the state of up to AttendMax queries.
+type attendScratch struct {
+	q, o, s []float32
+	m, l    []float32
+}
+
+// attention is a bound attention operation.
+type attention struct {
+	q, out     *buffer
+	state      int
+	shape      *kv.Shape
+	group      int // query heads of a KV head
+	scale, cap float32
+	sinks      []float32
+}
+
+func (m *Model) bindAttention(p *format.AttentionParams) error {
+	a := &attention{q: m.buf(p.Q), out: m.buf(p.Out), state: int(p.State), shape: m.store.Shape(int(p.State)),
+		scale: p.Scale, cap: p.SoftCap, sinks: m.vector(p.Sinks)}
+	a.group = int(p.Heads) / a.shape.KVHeads
+	for i := range m.work {
+		s := &m.work[i].attend
+		if len(s.m) == 0 {
+			s.m, s.l = alignedF32(16), alignedF32(16)
+			s.s = alignedF32(kernels.AttendMax * kv.Chunk)
+		}
+		if n := kernels.AttendMax * a.shape.KeyDim; len(s.q) < n {
+			s.q = alignedF32(n)
+		}
+		if n := kernels.AttendMax * ((a.shape.ValDim + 15) &^ 15); len(s.o) < n {
+			s.o = alignedF32(n)
+		}
+	}
+	m.step(false, func(w *worker, next *sched.Counter) { a.run(w, next) })
+	return nil
+}
+
+// run hands out pieces: a block of rows × a KV head × a run of that head's query heads, at most AttendMax queries. A query's bits do not depend on its companions.
+func (a *attention) run(w *worker, next *sched.Counter) {
+	m := w.m
+	heads := min(a.group, kernels.AttendMax) // query heads in a piece
+	// With too few pieces for the workers the heads of a group are parted too.
+	for workers := m.pool.Workers(); heads > 1 && m.n*a.shape.KVHeads*((a.group+heads-1)/heads) < 2*workers; {
+		heads = (heads + 1) / 2
+	}
+	rows := max(kernels.AttendMax/heads, 1)
+	if m.n < 4*m.pool.Workers() {
+		rows = 1
+	}
+	runs := (a.group + heads - 1) / heads
+	blocks := (m.n + rows - 1) / rows
+	for {
+		i := next.Next()
+		if i >= blocks*a.shape.KVHeads*runs {
+			return
+		}
+		// The longest rows first: the last pieces are then the short ones.
+		block := blocks - 1 - i/(a.shape.KVHeads*runs)
+		kvHead := i / runs % a.shape.KVHeads
+		h0 := kvHead*a.group + i%runs*heads
+		h1 := min(h0+heads, (kvHead+1)*a.group)
+		r1 := min((block+1)*rows, m.n)
+		for r := block * rows; r < r1; {
+			e := r + 1
+			for e < r1 && m.batch[e].Cache == m.batch[r].Cache {
+				e++
+			}
+			a.block(w, r, e, kvHead, h0, h1)
+			r = e
+		}
+	}
+}
+
+// block computes rows r0 … r1-1 (of one session) for query heads h0 … h1-1 of a KV head.
+func (a *attention) block(w *worker, r0, r1, kvHead, h0, h1 int) {
+	m, s := w.m, &w.attend
+	d, dv := a.shape.KeyDim, a.shape.ValDim
+	ov := (dv + 15) &^ 15
+	var g kernels.AttendArgs
+	g.D, g.DV, g.Scale, g.Cap = d, dv, a.scale, a.cap
+	g.Q, g.QStride = unsafe.Pointer(unsafe.SliceData(s.q)), uintptr(4*d)
+	g.O, g.OStride = unsafe.Pointer(unsafe.SliceData(s.o)), uintptr(4*ov)
+	g.S = unsafe.Pointer(unsafe.SliceData(s.s))
+	g.M, g.L = unsafe.Pointer(unsafe.SliceData(s.m)), unsafe.Pointer(unsafe.SliceData(s.l))
+	var lo, hi [kernels.AttendMax]int // positions seen by each query: lo ≤ p < hi
+	first, last := math.MaxInt, 0
+	for r := r0; r < r1; r++ {
+		q := a.q.f32(r)
+		for h := h0; h < h1; h++ {
+			n := g.N
+			copy(s.q[n*d:(n+1)*d], q[h*d:(h+1)*d])
+			hi[n] = m.batch[r].Pos + 1
+			if a.shape.Window > 0 {
+				lo[n] = max(0, hi[n]-a.shape.Window)
+			}
+			first, last = min(first, lo[n]), max(last, hi[n])
+			s.m[n], s.l[n] = float32(math.Inf(-1)), 0
+			clear(s.o[n*ov : n*ov+ov])
+			g.N++
+		}
+	}
+	cache := m.batch[r0].Cache
+	for page := first / kv.Chunk; page*kv.Chunk < last; page++ {
+		p0 := page * kv.Chunk
+		for n := 0; n < g.N; n++ {
+			g.Lo[n] = int32(min(max(lo[n]-p0, 0), kv.Chunk))
+			g.Hi[n] = int32(min(max(hi[n]-p0, 0), kv.Chunk))
+			if g.Hi[n] < g.Lo[n] {
+				g.Lo[n] = g.Hi[n]
+			}
+		}
+		p := cache.Page(a.state, page)
+		g.K, g.V = p.Key(a.shape, kvHead), p.Value(a.shape, kvHead)
+		m.vec.Attend(&g)
+	}
+	n := 0
+	for r := r0; r < r1; r++ {
+		out := a.out.f32(r)
+		for h := h0; h < h1; h++ {
+			o, l := s.o[n*ov:n*ov+dv], s.l[n]
+			if a.sinks != nil {
+				l = m.vec.Sink(o, s.m[n], l, a.sinks[h])
+			}
+			m.vec.Finish(out[h*dv:(h+1)*dv], o, l)
+			n++
+		}
+	}
+}

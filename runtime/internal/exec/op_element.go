@@ -1,0 +1,157 @@
+package exec
+
+import (
+	"fmt"
+
+	"jns/format"
+	"jns/kernels"
+	"jns/kernels/tile"
+)
+
+func (m *Model) bindRows(p *format.RowsParams) error {
+	out, w := m.buf(p.Out), m.weight(p.W)
+	need := w.layout.Codec.RowBytes(int(w.Cols))
+	for i := range m.work {
+		if len(m.work[i].source) < need {
+			m.work[i].source = aligned(need)
+		}
+	}
+	m.eachRow(false, func(k *worker, r int) {
+		src := w.sourceRow(k.source, int(m.batch[r].Token))
+		m.vec.Row(out.f32(r), src, w.layout.Codec, p.Scale)
+	})
+	return nil
+}
+
+func (m *Model) bindNorm(p *format.NormParams, selected bool) error {
+	in, out, q := m.buf(p.In), m.buf(p.Out), m.buf(p.Q)
+	w, bias := m.vector(p.W), m.vector(p.Bias)
+	groups := int(p.Groups)
+	length := in.len / groups
+	if out == nil {
+		// The result is wanted quantised only: it goes through a scratch row of the worker.
+		for i := range m.work {
+			m.work[i].need(in.len)
+		}
+	}
+	if p.Norm != format.NormRMS && p.Norm != format.NormLayer {
+		return fmt.Errorf("%w: norm kind %d", format.ErrUnsupported, p.Norm)
+	}
+	m.eachRow(selected, func(k *worker, r int) {
+		x := in.f32(r)
+		var y []float32
+		if out != nil {
+			y = out.f32(r)
+		} else {
+			y = k.scratch[:in.len]
+		}
+		for g := 0; g < groups; g++ {
+			a, b := g*length, (g+1)*length
+			gw, gb := w, bias
+			if p.WPerGroup {
+				gw = sub(w, a, b)
+				gb = sub(bias, a, b)
+			}
+			if p.Norm == format.NormRMS {
+				m.vec.RMSNorm(y[a:b], x[a:b], gw, p.Eps)
+			} else {
+				m.vec.LayerNorm(y[a:b], x[a:b], gw, gb, p.Eps)
+			}
+		}
+		if q != nil {
+			m.vec.Quantize(q.bytes(r), y)
+		}
+	})
+	return nil
+}
+
+func sub(v []float32, a, b int) []float32 {
+	if v == nil {
+		return nil
+	}
+	return v[a:b]
+}
+
+// need makes the worker's scratch hold n floats.
+func (k *worker) need(n int) {
+	if len(k.scratch) < n {
+		k.scratch = alignedF32(n)
+	}
+}
+
+func (m *Model) bindQuantize(p *format.QuantizeParams, selected bool) error {
+	in, out := m.buf(p.In), m.buf(p.Out)
+	m.eachSpan(selected, in.len, func(_ *worker, r, from, to int) {
+		m.vec.Quantize(quantised(out, r, from, to), in.f32(r)[from:to])
+	})
+	return nil
+}
+
+// quantised is the part of a Q8X row that holds elements from … to.
+func quantised(b *buffer, r, from, to int) []byte {
+	return b.bytes(r)[tile.Q8XRowBytes(from):tile.Q8XRowBytes(to)]
+}
+
+func (m *Model) bindActivation(p *format.ActivationParams, selected bool) error {
+	gate, up, out, q := m.buf(p.Gate), m.buf(p.Up), m.buf(p.Out), m.buf(p.Q)
+	act := kernels.Act(p.Act)
+	if out == nil {
+		for i := range m.work {
+			m.work[i].need(gate.len)
+		}
+	}
+	m.eachSpan(selected, gate.len, func(k *worker, r, from, to int) {
+		var u, y []float32
+		if up != nil {
+			u = up.f32(r)[from:to]
+		}
+		if out != nil {
+			y = out.f32(r)[from:to]
+		} else {
+			y = k.scratch[:to-from]
+		}
+		m.vec.ActMul(y, gate.f32(r)[from:to], u, act)
+		if q != nil {
+			m.vec.Quantize(quantised(q, r, from, to), y)
+		}
+	})
+	return nil
+}
+
+func (m *Model) bindElement(p *format.ElementParams, selected bool) error {
+	a, b, out := m.buf(p.A), m.buf(p.B), m.buf(p.Out)
+	switch p.Element {
+	case format.ElementAdd:
+		m.eachSpan(selected, out.len, func(_ *worker, r, from, to int) {
+			m.vec.AddScaled(out.f32(r)[from:to], a.f32(r)[from:to], b.f32(r)[from:to], p.Scale)
+		})
+	case format.ElementScale:
+		m.eachSpan(selected, out.len, func(_ *worker, r, from, to int) {
+			m.vec.Scale(out.f32(r)[from:to], a.f32(r)[from:to], p.Scale)
+		})
+	case format.ElementMul:
+		m.eachSpan(selected, out.len, func(_ *worker, r, from, to int) {
+			m.vec.Mul(out.f32(r)[from:to], a.f32(r)[from:to], b.f32(r)[from:to])
+		})
+	default:
+		return fmt.Errorf("%w: element-wise kind %d", format.ErrUnsupported, p.Element)
+	}
+	return nil
+}
+
+func (m *Model) bindSoftCap(p *format.SoftCapParams, selected bool) error {
+	x := m.buf(p.X)
+	m.eachSpan(selected, x.len, func(_ *worker, r, from, to int) {
+		v := x.f32(r)[from:to]
+		m.vec.SoftCap(v, v, p.Cap)
+	})
+	return nil
+}
+
+func (m *Model) bindSelect(p *format.SelectParams) error {
+	in, out := m.buf(p.In), m.buf(p.Out)
+	m.eachRow(true, func(_ *worker, i int) {
+		copy(out.f32(i), in.f32(m.chosen[i]))
+	})
+	return nil
+}

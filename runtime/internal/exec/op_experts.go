@@ -1,0 +1,216 @@
+package exec
+
+import (
+	"fmt"
+	"unsafe"
+
+	"jns/format"
+	"jns/kernels"
+	"jns/runtime/internal/sched"
+)
+
+// picks groups the batch's expert choices: choice number row·top+rank sits at place[…] of a list sorted by expert, so that an expert's weights are used for all its
+// rows at once. Built by one worker, read by all.
+type picks struct {
+	from  []int32 // [place] choice number
+	place []int32 // [choice number] place
+	start []int32 // [expert] first place; start[experts] = number of choices
+	used  []int32 // experts with at least one choice, ascending
+}
+
+func (m *Model) bindRoute(p *format.RouteParams, selected bool) error {
+	in, out, bias := m.buf(p.In), m.buf(p.Out), m.vector(p.Bias)
+	r := &kernels.RouteArgs{Experts: int(p.Experts), Top: int(p.Top), Renormalise: p.Renormalise, MinSum: p.MinSum, Scale: p.Scale,
+		Groups: int(p.Groups), TopGroups: int(p.TopGroups), Bias: bias}
+	switch p.Func {
+	case format.RouteSoftmax:
+		r.Func = kernels.RouteSoftmax
+	case format.RouteSoftmaxChosen:
+		r.Func = kernels.RouteSoftmaxChosen
+	case format.RouteSigmoid:
+		r.Func = kernels.RouteSigmoid
+	default:
+		return fmt.Errorf("%w: routing function %d", format.ErrUnsupported, p.Func)
+	}
+	scratch := make([]kernels.RouteScratch, len(m.work))
+	ids := make([][]int32, len(m.work))
+	weights := make([][]float32, len(m.work))
+	for i := range scratch {
+		scratch[i] = kernels.NewRouteScratch(r.Experts)
+		ids[i], weights[i] = make([]int32, r.Top), make([]float32, r.Top)
+	}
+	m.eachRow(selected, func(w *worker, row int) {
+		m.vec.Route(r, in.f32(row), ids[w.id], weights[w.id], &scratch[w.id])
+		c := out.choices(row)
+		for i := range c {
+			c[i] = choice{expert: ids[w.id][i], weight: weights[w.id][i]}
+		}
+	})
+	return nil
+}
+
+// experts is a bound expert block. Entry i of a scratch buffer (a choice of the batch, in expert order) lies at base + i·entry bytes.
+type experts struct {
+	top            int
+	in, route      *buffer
+	gate, up, down *weight
+	act            kernels.Act
+	out, residual  *buffer
+	gathered       *buffer
+	gateOut, upOut *buffer
+	hidden         *buffer
+	downOut        *buffer
+	selected       bool
+}
+
+func entry(b *buffer, top, i int) unsafe.Pointer {
+	return unsafe.Add(b.base, uintptr(i)*(b.stride/uintptr(top)))
+}
+
+func entryF32(b *buffer, top, i int) []float32 {
+	return unsafe.Slice((*float32)(entry(b, top, i)), b.len/top)
+}
+
+func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
+	e := &experts{in: m.buf(p.In), route: m.buf(p.Route), gate: m.weight(p.Gate), up: m.weight(p.Up), down: m.weight(p.Down), act: kernels.Act(p.Act),
+		out: m.buf(p.Out), residual: m.buf(p.Residual), gathered: m.buf(p.Gathered), gateOut: m.buf(p.GateOut), upOut: m.buf(p.UpOut),
+		hidden: m.buf(p.Hidden), downOut: m.buf(p.DownOut), selected: selected}
+	e.top = e.route.len
+	for _, w := range []*weight{e.gate, e.up, e.down} {
+		if err := m.bindMatMul(w); err != nil {
+			return err
+		}
+	}
+	n, experts := m.rows*e.top, int(e.gate.Count)
+	if len(m.picks.from) < n {
+		m.picks.from, m.picks.place = make([]int32, n), make([]int32, n)
+	}
+	if len(m.picks.start) < experts+1 {
+		m.picks.start, m.picks.used = make([]int32, experts+1), make([]int32, 0, experts)
+	}
+	m.step(selected, func(w *worker, next *sched.Counter) {
+		if next.Next() == 0 {
+			m.group(e, experts)
+		}
+	})
+	m.step(selected, func(w *worker, next *sched.Counter) {
+		for n := m.count(selected) * e.top; ; {
+			i := next.Next()
+			if i >= n {
+				return
+			}
+			size := int(e.gathered.stride) / e.top
+			src := e.in.row(int(m.picks.from[i]) / e.top)
+			copy(unsafe.Slice((*byte)(entry(e.gathered, e.top, i)), size), unsafe.Slice((*byte)(src), size))
+		}
+	})
+	m.expertProducts(e, e.gathered, []expertProduct{{e.gate, e.gateOut}, {e.up, e.upOut}})
+	m.step(selected, func(w *worker, next *sched.Counter) {
+		for n := m.count(selected) * e.top; ; {
+			i := next.Next()
+			if i >= n {
+				return
+			}
+			g := entryF32(e.gateOut, e.top, i)
+			m.vec.ActMul(g, g, entryF32(e.upOut, e.top, i), e.act)
+			switch e.hidden.typ {
+			case format.ElemQ8X:
+				m.vec.Quantize(unsafe.Slice((*byte)(entry(e.hidden, e.top, i)), int(e.hidden.stride)/e.top), g)
+			default:
+				if e.hidden.base != e.gateOut.base {
+					copy(entryF32(e.hidden, e.top, i), g)
+				}
+			}
+		}
+	})
+	m.expertProducts(e, e.hidden, []expertProduct{{e.down, e.downOut}})
+	m.eachRow(selected, func(_ *worker, r int) {
+		choices := e.route.choices(r)
+		at := func(k int) []float32 { return entryF32(e.downOut, e.top, int(m.picks.place[r*e.top+k])) }
+		sum := at(0)
+		m.vec.Scale(sum, sum, choices[0].weight)
+		for k := 1; k < len(choices); k++ {
+			m.vec.AddScaled(sum, sum, at(k), choices[k].weight)
+		}
+		if e.residual == nil {
+			copy(e.out.f32(r), sum)
+			return
+		}
+		m.vec.AddScaled(e.out.f32(r), e.residual.f32(r), sum, 1)
+	})
+	return nil
+}
+
+// group sorts the batch's choices by expert, rows in order within one.
+func (m *Model) group(e *experts, experts int) {
+	p := &m.picks
+	n := m.count(e.selected)
+	clear(p.start[:experts+1])
+	for r := 0; r < n; r++ {
+		for _, c := range e.route.choices(r) {
+			if uint32(c.expert) >= uint32(experts) {
+				panic("exec: expert id out of range") // Route writes ids below Experts
+			}
+			p.start[c.expert+1]++
+		}
+	}
+	p.used = p.used[:0]
+	for i := 0; i < experts; i++ {
+		if p.start[i+1] > 0 {
+			p.used = append(p.used, int32(i))
+		}
+		p.start[i+1] += p.start[i]
+	}
+	for r := 0; r < n; r++ {
+		for k, c := range e.route.choices(r) {
+			at := p.start[c.expert]
+			p.start[c.expert]++
+			p.from[at] = int32(r*e.top + k)
+			p.place[r*e.top+k] = at
+		}
+	}
+	for i := experts; i > 0; i-- { // start[i] has moved to the end of expert i: shift back
+		p.start[i] = p.start[i-1]
+	}
+	p.start[0] = 0
+}
+
+type expertProduct struct {
+	w   *weight
+	out *buffer
+}
+
+// expertProducts adds the step that multiplies every used expert's matrices with its rows.
+func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
+	w0 := list[0].w
+	tiles := w0.layout.TileRows(int(w0.Rows))
+	for _, q := range list {
+		tiles = max(tiles, q.w.layout.TileRows(int(q.w.Rows)))
+	}
+	step := max(pieceBytes/w0.stride, 1)
+	cuts := (tiles + step - 1) / step
+	m.step(e.selected, func(w *worker, next *sched.Counter) {
+		p := &m.picks
+		for {
+			i := next.Next()
+			if i >= len(p.used)*len(list)*cuts {
+				return
+			}
+			x := int(p.used[i/(len(list)*cuts)])
+			q, t0 := &list[i/cuts%len(list)], i%cuts*step
+			n := min(step, q.w.layout.TileRows(int(q.w.Rows))-t0)
+			if n <= 0 {
+				continue
+			}
+			first, count := int(p.start[x]), int(p.start[x+1]-p.start[x])
+			var a kernels.MatMulArgs
+			a.W = unsafe.Add(q.w.parts[x].base, uintptr(t0)*uintptr(q.w.stride))
+			a.WStride, a.Tiles, a.Cols = uintptr(q.w.stride), n, int(q.w.Cols)
+			a.X, a.XStride, a.N = entry(in, e.top, first), in.stride/uintptr(e.top), count
+			a.Y = unsafe.Add(entry(q.out, e.top, first), 4*t0*q.w.layout.Rows)
+			a.YStride = q.out.stride / uintptr(e.top)
+			q.w.mm.Func(&a)
+			w.calls[q.w.counter]++
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package exec
+
+import (
+	"unsafe"
+
+	"jns/format"
+	"jns/kernels"
+	"jns/runtime/internal/sched"
+)
+
+// Pieces of a product. A piece is a run of tile rows of one matrix: small enough that its outputs and its weights stay in the second-level cache between the rows
+// of a large batch, large enough that handing it out costs nothing beside it.
+const (
+	pieceBytes    = 256 << 10 // most weight bytes in a piece
+	pieceMinBytes = 16 << 10
+	pieceBatch    = 128 // rows of the batch that a piece is multiplied with at a time
+)
+
+// product is one matrix of a MatMul, bound.
+type product struct {
+	w        *weight
+	bias     []float32
+	out      *buffer
+	residual *buffer
+	scale    float32
+}
+
+// piece is a run of tile rows.
+type piece struct {
+	of    *product
+	w     unsafe.Pointer
+	row0  int // first matrix row
+	rows  int // matrix rows (the last tile row may be padded)
+	tiles int
+}
+
+func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
+	in := m.buf(p.In)
+	parts := make([]product, len(p.Parts))
+	total := 0
+	for i, q := range p.Parts {
+		w := m.weight(q.W)
+		if err := m.bindMatMul(w); err != nil {
+			return err
+		}
+		parts[i] = product{w: w, bias: m.vector(q.Bias), out: m.buf(q.Out), residual: m.buf(q.Residual), scale: q.Scale}
+		for _, s := range w.parts {
+			total += s.tiles * w.stride
+		}
+	}
+	// Four pieces for each worker even out what other programs do to one of them.
+	target := max(min(total/(4*m.pool.Workers()), pieceBytes), pieceMinBytes)
+	if m.pool.Workers() == 1 {
+		target = pieceBytes
+	}
+	var pieces []piece
+	widest := 0
+	for i := range parts {
+		q := &parts[i]
+		l := q.w.layout
+		step := max((target+q.w.stride-1)/q.w.stride, 1)
+		for _, s := range q.w.parts {
+			for t := 0; t < s.tiles; t += step {
+				n := min(step, s.tiles-t)
+				c := piece{of: q, w: unsafe.Add(s.base, uintptr(t)*uintptr(q.w.stride)), row0: s.row0 + t*l.Rows, tiles: n}
+				c.rows = min(n*l.Rows, int(q.w.Rows)-c.row0)
+				pieces = append(pieces, c)
+				if q.residual != nil && q.residual.base == q.out.base {
+					widest = max(widest, n*l.Rows)
+				}
+			}
+		}
+	}
+	for i := range m.work {
+		m.work[i].need((widest + 15) &^ 15 * min(pieceBatch, m.rows))
+	}
+	m.step(selected, func(w *worker, next *sched.Counter) {
+		n := m.count(selected)
+		for {
+			i := next.Next()
+			if i >= len(pieces) {
+				return
+			}
+			for r := 0; r < n; r += pieceBatch {
+				m.multiply(w, &pieces[i], in, r, min(pieceBatch, n-r))
+			}
+		}
+	})
+	return nil
+}
+
+// multiply computes a piece for n rows from row r0 on, then bias, scale and residual.
+func (m *Model) multiply(w *worker, c *piece, in *buffer, r0, n int) {
+	q := c.of
+	var a kernels.MatMulArgs
+	a.W, a.WStride, a.Tiles, a.Cols = c.w, uintptr(q.w.stride), c.tiles, int(q.w.Cols)
+	a.X, a.XStride, a.N = in.row(r0), in.stride, n
+	inPlace := q.residual != nil && q.residual.base == q.out.base
+	if inPlace {
+		a.Y = unsafe.Pointer(unsafe.SliceData(w.scratch))
+		a.YStride = uintptr((c.tiles*q.w.layout.Rows + 15) &^ 15 * 4)
+	} else {
+		a.Y = unsafe.Add(q.out.row(r0), 4*c.row0)
+		a.YStride = q.out.stride
+	}
+	q.w.mm.Func(&a)
+	w.calls[q.w.counter]++
+	if q.bias == nil && q.residual == nil && q.scale == 1 {
+		return
+	}
+	for i := 0; i < n; i++ {
+		y := unsafe.Slice((*float32)(unsafe.Add(a.Y, uintptr(i)*a.YStride)), c.rows)
+		if q.bias != nil {
+			m.vec.AddScaled(y, y, q.bias[c.row0:c.row0+c.rows], 1)
+		}
+		if q.residual == nil {
+			if q.scale != 1 {
+				m.vec.Scale(y, y, q.scale)
+			}
+			continue
+		}
+		m.vec.AddScaled(q.out.f32(r0 + i)[c.row0:c.row0+c.rows], q.residual.f32(r0 + i)[c.row0:c.row0+c.rows], y, q.scale)
+	}
+}

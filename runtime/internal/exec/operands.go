@@ -1,0 +1,32 @@
+package exec
+
+import "jns/format"
+
+// weightsOf lists the tensors that an operation uses.
+func weightsOf(p format.Params) []uint32 {
+	var all []uint32
+	add := func(w ...uint32) {
+		for _, i := range w {
+			if i != format.None {
+				all = append(all, i)
+			}
+		}
+	}
+	switch p := p.(type) {
+	case *format.RowsParams:
+		add(p.W)
+	case *format.NormParams:
+		add(p.W, p.Bias)
+	case *format.MatMulParams:
+		for _, q := range p.Parts {
+			add(q.W, q.Bias)
+		}
+	case *format.AttentionParams:
+		add(p.Sinks)
+	case *format.RouteParams:
+		add(p.Bias)
+	case *format.ExpertsParams:
+		add(p.Gate, p.Up, p.Down)
+	}
+	return all
+}

@@ -1,0 +1,174 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"jns/format"
+	"jns/runtime/internal/kv"
+	"jns/runtime/internal/sched"
+)
+
+// Errors of a run.
+var (
+	ErrToken  = errors.New("token id out of range")
+	ErrLogits = errors.New("logits are not finite")
+)
+
+// Row is one token of a batch.
+type Row struct {
+	Token  int32
+	Cache  *kv.Cache
+	Pos    int  // its position; Cache.Extend has made room for it
+	Logits bool // its logits are wanted
+}
+
+// Batch is a list of rows. Rows of one session stand in order of position.
+type Batch []Row
+
+// Run computes a batch of at most Rows() rows. Logits then gives the wanted rows' results, until the next Run.
+func (m *Model) Run(b Batch) error {
+	if len(b) == 0 || len(b) > m.rows {
+		return fmt.Errorf("exec: batch of %d rows, capacity %d", len(b), m.rows)
+	}
+	m.chosen = m.chosen[:0]
+	for i := range b {
+		r := &b[i]
+		if r.Token < 0 || uint32(r.Token) >= m.prog.Vocab {
+			return fmt.Errorf("%w: %d, the vocabulary has %d", ErrToken, r.Token, m.prog.Vocab)
+		}
+		if r.Pos < 0 || r.Pos >= r.Cache.Len() {
+			return fmt.Errorf("exec: row %d has position %d, its session %d positions", i, r.Pos, r.Cache.Len())
+		}
+		if r.Logits {
+			m.chosen = append(m.chosen, i)
+		}
+	}
+	m.batch, m.n = b, len(b)
+	for i := range m.next {
+		m.next[i].Reset()
+	}
+	return m.pool.Run(m.region)
+}
+
+// region is what every worker does for one batch: the program from top to bottom.
+func (m *Model) region(id int) {
+	w := &m.work[id]
+	for i := range m.steps {
+		s := &m.steps[i]
+		if s.selected && len(m.chosen) == 0 {
+			return
+		}
+		s.run(w, &m.next[i])
+		if !m.pool.Barrier() {
+			return
+		}
+	}
+}
+
+// count is the number of rows that a step runs over.
+func (m *Model) count(selected bool) int {
+	if selected {
+		return len(m.chosen)
+	}
+	return m.n
+}
+
+// Logits gives the logits of the i-th wanted row, or an error if one of them is not finite.
+func (m *Model) Logits(i int) ([]float32, error) {
+	l := m.bufs[m.prog.Logits].f32(i)
+	if at, ok := m.vec.ArgMax(l); !ok {
+		for j, v := range l {
+			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+				at = j
+				break
+			}
+		}
+		return nil, fmt.Errorf("%w: logit %d is %v; the model's weights or its input hold values that no arithmetic can use", ErrLogits, at, l[at])
+	}
+	return l, nil
+}
+
+// bindOps turns the program into steps.
+func (m *Model) bindOps() error {
+	m.bindRopes()
+	selected := false
+	for i := range m.prog.Ops {
+		var err error
+		switch p := m.prog.Ops[i].Params.(type) {
+		case *format.RowsParams:
+			err = m.bindRows(p)
+		case *format.NormParams:
+			err = m.bindNorm(p, selected)
+		case *format.QuantizeParams:
+			err = m.bindQuantize(p, selected)
+		case *format.MatMulParams:
+			err = m.bindProduct(p, selected)
+		case *format.RopeParams:
+			err = m.bindRope(p)
+		case *format.KVAppendParams:
+			err = m.bindAppend(p)
+		case *format.AttentionParams:
+			err = m.bindAttention(p)
+		case *format.ActivationParams:
+			err = m.bindActivation(p, selected)
+		case *format.ElementParams:
+			err = m.bindElement(p, selected)
+		case *format.SelectParams:
+			err = m.bindSelect(p)
+			selected = true
+		case *format.RouteParams:
+			err = m.bindRoute(p, selected)
+		case *format.ExpertsParams:
+			err = m.bindExperts(p, selected)
+		case *format.SoftCapParams:
+			err = m.bindSoftCap(p, selected)
+		default:
+			err = fmt.Errorf("%w: operation kind %d", format.ErrUnsupported, m.prog.Ops[i].Kind)
+		}
+		if err != nil {
+			return fmt.Errorf("operation %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (m *Model) step(selected bool, run func(w *worker, next *sched.Counter)) {
+	m.steps = append(m.steps, step{run: run, selected: selected})
+}
+
+// eachRow is the step that does one thing per row.
+func (m *Model) eachRow(selected bool, f func(w *worker, row int)) {
+	m.step(selected, func(w *worker, next *sched.Counter) {
+		for n := m.count(selected); ; {
+			r := next.Next()
+			if r >= n {
+				return
+			}
+			f(w, r)
+		}
+	})
+}
+
+// eachSpan is the step that does one thing per row and range of elements, for element-wise work: the row is cut in spans (multiples of 64 elements) when there are
+// fewer rows than workers.
+func (m *Model) eachSpan(selected bool, length int, f func(w *worker, row, from, to int)) {
+	m.step(selected, func(w *worker, next *sched.Counter) {
+		n, workers := m.count(selected), m.pool.Workers()
+		spans := 1
+		if n < workers {
+			spans = (workers + n - 1) / n
+		}
+		size := ((length+spans-1)/spans + 63) &^ 63
+		spans = (length + size - 1) / size
+		for {
+			i := next.Next()
+			if i >= n*spans {
+				return
+			}
+			from := i % spans * size
+			f(w, i/spans, from, min(from+size, length))
+		}
+	})
+}

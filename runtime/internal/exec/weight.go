@@ -1,0 +1,92 @@
+package exec
+
+import (
+	"fmt"
+	"unsafe"
+
+	"jns/format"
+	"jns/kernels"
+	"jns/kernels/tile"
+)
+
+// Bytes gives the mapped bytes of the container; the range has been checked against the file's length.
+type Bytes interface {
+	Range(off, length uint64) ([]byte, error)
+}
+
+// weight is a bound tensor.
+type weight struct {
+	format.Tensor
+	layout  *tile.Layout
+	stride  int    // bytes of a tile row
+	parts   []part // of a dense matrix: consecutive rows; of an expert tensor: one per expert
+	mm      *kernels.MatMul
+	counter int       // of mm in the receipt
+	vec     []float32 // of a vector
+}
+
+// part is a run of tile rows in one slot.
+type part struct {
+	base  unsafe.Pointer
+	row0  int // first matrix row
+	tiles int
+}
+
+// bindWeight resolves a tensor's parts.
+func bindWeight(t format.Tensor, slots format.SlotTable, mem Bytes) (*weight, error) {
+	w := &weight{Tensor: t}
+	fail := func(err error) (*weight, error) { return nil, fmt.Errorf("tensor %s: %w", t.Name, err) }
+	at := func(slot uint32, n uint64) (unsafe.Pointer, error) {
+		b, err := mem.Range(slots.At(int(slot)).Offset+t.SlotOffset, n)
+		if err != nil {
+			return nil, err
+		}
+		return unsafe.Pointer(unsafe.SliceData(b)), nil
+	}
+	if t.Layout == 0 {
+		p, err := at(t.FirstSlot, 4*t.Rows*t.Cols*t.Count)
+		if err != nil {
+			return fail(err)
+		}
+		w.vec = unsafe.Slice((*float32)(p), int(t.Rows*t.Cols*t.Count))
+		return w, nil
+	}
+	l, ok := tile.ByID(tile.ID(t.Layout))
+	if !ok {
+		return fail(fmt.Errorf("%w: layout %d", format.ErrUnsupported, t.Layout))
+	}
+	w.layout, w.stride = l, l.RowBytes(int(t.Cols))
+	perSlot := int(t.RowsPerSlot)
+	for i := 0; i < int(t.Slots); i++ {
+		p := part{}
+		rows := int(t.Rows)
+		if t.Count == 1 {
+			p.row0 = i * perSlot
+			rows = min(perSlot, int(t.Rows)-p.row0)
+		}
+		p.tiles = l.TileRows(rows)
+		var err error
+		if p.base, err = at(t.FirstSlot+uint32(i), uint64(p.tiles)*uint64(w.stride)); err != nil {
+			return fail(err)
+		}
+		w.parts = append(w.parts, p)
+	}
+	return w, nil
+}
+
+// sourceRow gives row r of a matrix in source form; scratch holds Codec.RowBytes(cols) bytes.
+func (w *weight) sourceRow(scratch []byte, r int) []byte {
+	i := 0
+	if len(w.parts) > 1 {
+		i = r / int(w.RowsPerSlot)
+		r -= i * int(w.RowsPerSlot)
+	}
+	p := unsafe.Add(w.parts[i].base, uintptr(r/w.layout.Rows)*uintptr(w.stride))
+	tileRow := unsafe.Slice((*byte)(p), w.stride)
+	if w.layout.Rows == 1 {
+		return tileRow
+	}
+	scratch = scratch[:w.layout.Codec.RowBytes(int(w.Cols))]
+	w.layout.Row(scratch, tileRow, r%w.layout.Rows, int(w.Cols))
+	return scratch
+}
