@@ -35,6 +35,7 @@ type Style int
 const (
 	Plain   Style = iota // random codes, scales of any size, Gaussian activations
 	Extreme              // codes at their bounds, activations of ±127: the largest integer sums
+	Model                // as Plain, float weights of the size they have in models: no subnormal numbers, which processors take slowly
 )
 
 // Case is one product.
@@ -112,6 +113,10 @@ func randomRow(dst []byte, c *tile.Codec, style Style, r *rand.Rand) {
 				if style == Extreme {
 					blk[i] = edge[int(blk[i])%len(edge)]
 				}
+			}
+			if style == Model && c.Float() {
+				top := &blk[len(blk)-1]
+				*top = *top&0x83 | 0x38
 			}
 			if c.Float() {
 				c.Floats(f[:], blk)
