@@ -19,7 +19,7 @@ func (w wide) attend(a *arg.AttendArgs) {
 	}
 	group := 4
 	if w {
-		group = 8
+		group = arg.AttendMax
 	}
 	var s amd64.AttendStep
 	s.QStride, s.K, s.V, s.OStride = a.QStride, a.K, a.V, a.OStride
@@ -72,7 +72,7 @@ func span(s *amd64.AttendStep, lo, hi []int32) bool {
 				break
 			}
 		}
-		var bits uint8
+		var bits uint16
 		for i := range lo {
 			if p >= lo[i] && p < hi[i] {
 				bits |= 1 << i
@@ -101,6 +101,22 @@ func attendWide(s *amd64.AttendStep, n int) {
 		amd64.Attend_scores7_avx512vnni(s)
 	case 8:
 		amd64.Attend_scores8_avx512vnni(s)
+	case 9:
+		amd64.Attend_scores9_avx512vnni(s)
+	case 10:
+		amd64.Attend_scores10_avx512vnni(s)
+	case 11:
+		amd64.Attend_scores11_avx512vnni(s)
+	case 12:
+		amd64.Attend_scores12_avx512vnni(s)
+	case 13:
+		amd64.Attend_scores13_avx512vnni(s)
+	case 14:
+		amd64.Attend_scores14_avx512vnni(s)
+	case 15:
+		amd64.Attend_scores15_avx512vnni(s)
+	case 16:
+		amd64.Attend_scores16_avx512vnni(s)
 	}
 	amd64.Attend_soften_avx512vnni(s)
 	switch n {
@@ -120,6 +136,22 @@ func attendWide(s *amd64.AttendStep, n int) {
 		amd64.Attend_weigh7_avx512vnni(s)
 	case 8:
 		amd64.Attend_weigh8_avx512vnni(s)
+	case 9:
+		amd64.Attend_weigh9_avx512vnni(s)
+	case 10:
+		amd64.Attend_weigh10_avx512vnni(s)
+	case 11:
+		amd64.Attend_weigh11_avx512vnni(s)
+	case 12:
+		amd64.Attend_weigh12_avx512vnni(s)
+	case 13:
+		amd64.Attend_weigh13_avx512vnni(s)
+	case 14:
+		amd64.Attend_weigh14_avx512vnni(s)
+	case 15:
+		amd64.Attend_weigh15_avx512vnni(s)
+	case 16:
+		amd64.Attend_weigh16_avx512vnni(s)
 	}
 }
 

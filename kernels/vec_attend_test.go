@@ -171,7 +171,7 @@ func BenchmarkAttend(b *testing.B) {
 		if set == cpu.Scalar && testing.Short() || set == cpu.AVXVNNI {
 			continue
 		}
-		for _, n := range []int{1, 4, 7, 8} {
+		for _, n := range []int{1, 4, 7, 8, 12, 16} {
 			for _, d := range []int{64, 128} {
 				b.Run(fmt.Sprintf("%s/n=%d/d=%d", set, n, d), func(b *testing.B) {
 					p := newPage(rand.New(rand.NewPCG(1, 1)), d, d, n)

@@ -84,6 +84,86 @@ func Attend_scores8_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh8_avx512vnni(a *AttendStep)
 
+// Attend_scores9_avx512vnni computes S = Q·K for 9 queries and all positions of the page.
+//
+//go:noescape
+func Attend_scores9_avx512vnni(a *AttendStep)
+
+// Attend_weigh9_avx512vnni merges the page into O for 9 queries: O = O·Alpha + (ΣS·V)·Beta for those in Any. DV is a multiple of 8.
+//
+//go:noescape
+func Attend_weigh9_avx512vnni(a *AttendStep)
+
+// Attend_scores10_avx512vnni computes S = Q·K for 10 queries and all positions of the page.
+//
+//go:noescape
+func Attend_scores10_avx512vnni(a *AttendStep)
+
+// Attend_weigh10_avx512vnni merges the page into O for 10 queries: O = O·Alpha + (ΣS·V)·Beta for those in Any. DV is a multiple of 8.
+//
+//go:noescape
+func Attend_weigh10_avx512vnni(a *AttendStep)
+
+// Attend_scores11_avx512vnni computes S = Q·K for 11 queries and all positions of the page.
+//
+//go:noescape
+func Attend_scores11_avx512vnni(a *AttendStep)
+
+// Attend_weigh11_avx512vnni merges the page into O for 11 queries: O = O·Alpha + (ΣS·V)·Beta for those in Any. DV is a multiple of 8.
+//
+//go:noescape
+func Attend_weigh11_avx512vnni(a *AttendStep)
+
+// Attend_scores12_avx512vnni computes S = Q·K for 12 queries and all positions of the page.
+//
+//go:noescape
+func Attend_scores12_avx512vnni(a *AttendStep)
+
+// Attend_weigh12_avx512vnni merges the page into O for 12 queries: O = O·Alpha + (ΣS·V)·Beta for those in Any. DV is a multiple of 8.
+//
+//go:noescape
+func Attend_weigh12_avx512vnni(a *AttendStep)
+
+// Attend_scores13_avx512vnni computes S = Q·K for 13 queries and all positions of the page.
+//
+//go:noescape
+func Attend_scores13_avx512vnni(a *AttendStep)
+
+// Attend_weigh13_avx512vnni merges the page into O for 13 queries: O = O·Alpha + (ΣS·V)·Beta for those in Any. DV is a multiple of 8.
+//
+//go:noescape
+func Attend_weigh13_avx512vnni(a *AttendStep)
+
+// Attend_scores14_avx512vnni computes S = Q·K for 14 queries and all positions of the page.
+//
+//go:noescape
+func Attend_scores14_avx512vnni(a *AttendStep)
+
+// Attend_weigh14_avx512vnni merges the page into O for 14 queries: O = O·Alpha + (ΣS·V)·Beta for those in Any. DV is a multiple of 8.
+//
+//go:noescape
+func Attend_weigh14_avx512vnni(a *AttendStep)
+
+// Attend_scores15_avx512vnni computes S = Q·K for 15 queries and all positions of the page.
+//
+//go:noescape
+func Attend_scores15_avx512vnni(a *AttendStep)
+
+// Attend_weigh15_avx512vnni merges the page into O for 15 queries: O = O·Alpha + (ΣS·V)·Beta for those in Any. DV is a multiple of 8.
+//
+//go:noescape
+func Attend_weigh15_avx512vnni(a *AttendStep)
+
+// Attend_scores16_avx512vnni computes S = Q·K for 16 queries and all positions of the page.
+//
+//go:noescape
+func Attend_scores16_avx512vnni(a *AttendStep)
+
+// Attend_weigh16_avx512vnni merges the page into O for 16 queries: O = O·Alpha + (ΣS·V)·Beta for those in Any. DV is a multiple of 8.
+//
+//go:noescape
+func Attend_weigh16_avx512vnni(a *AttendStep)
+
 // Attend_soften_avx512vnni turns the first Rows rows of S into e^(s − max), 0 outside RowLo, RowHi, and brings M, L, Alpha and Beta up to date.
 //
 //go:noescape

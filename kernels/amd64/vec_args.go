@@ -13,7 +13,7 @@ type VecArgs struct {
 	J            int     // result
 }
 
-// AttendStep is the argument block of the attention functions, for the queries of one call: up to 8 (AVX-512) or 4 (AVX2) rows of Q, S
+// AttendStep is the argument block of the attention functions, for the queries of one call: up to 16 (AVX-512) or 4 (AVX2) rows of Q, S
 // and O, which share one page.
 type AttendStep struct {
 	Q       unsafe.Pointer
@@ -29,7 +29,7 @@ type AttendStep struct {
 	Rows               int
 	Scale, Cap, InvCap float32
 	_                  float32
-	Active             [64]uint8
-	Alpha, Beta        [8]float32 // set by soften: factors of the old state and of the page
-	RowLo, RowHi       [8]int32
+	Active             [64]uint16
+	Alpha, Beta        [16]float32 // set by soften: factors of the old state and of the page
+	RowLo, RowHi       [16]int32
 }

@@ -22,7 +22,7 @@ type MatMulArgs struct {
 const KVChunk = 64
 
 // AttendMax is the largest number of queries in one AttendArgs.
-const AttendMax = 8
+const AttendMax = 16
 
 // AttendArgs adds one KV page of one KV head to the running attention of N queries (any mixture of batch rows and heads of the group).
 //

@@ -37,7 +37,7 @@ const (
 	asRows
 	asScale
 	asActive = asScale + 16
-	asAlpha  = asActive + arg.KVChunk
+	asAlpha  = asActive + 2*arg.KVChunk
 	asBeta   = asAlpha + 4*arg.AttendMax
 	asRowLo  = asBeta + 4*arg.AttendMax
 	asRowHi  = asRowLo + 4*arg.AttendMax
@@ -50,7 +50,7 @@ const sRow = 4 * arg.KVChunk // bytes of a row of scores
 // queries is the largest number of queries of one call.
 func (v *vm) queries() int {
 	if v.wide {
-		return 8
+		return arg.AttendMax
 	}
 	return 4
 }
@@ -75,15 +75,21 @@ func (v *vm) scores(n int) {
 	switch {
 	case v.wide && n <= 4:
 		cols = 4
+	case n > 8:
+		cols = 1
 	case !v.wide && n <= 2:
 		cols = 4
 	}
 	passes := vecs / cols
 	q0, stride := v.field(a, asQ), v.field(a, asQStride)
 	k, s := v.field(a, asK), v.field(a, asS)
-	q3, q6 := v.GP64(), v.GP64()
 	three := v.GP64()
 	v.LEAQ(operand.Mem{Base: stride, Index: stride, Scale: 2}, three)
+	// Row i is at bases[j] + stride·{0, 1, 2, 4}; the bases are three rows apart.
+	bases := make([]reg.GPVirtual, (n+2)/3)
+	for j := range bases {
+		bases[j] = v.GP64()
+	}
 	pass := v.GP64()
 	v.MOVQ(operand.U32(passes), pass)
 	outer, inner := v.label("pass"), v.label("loop")
@@ -91,32 +97,25 @@ func (v *vm) scores(n int) {
 	kv := func(c int) reg.Register { return v.r(n*cols + c) }
 
 	v.Label(outer)
-	v.MOVQ(q0, q3)
-	if n > 3 {
-		v.ADDQ(three, q3)
+	v.MOVQ(q0, bases[0])
+	for j := range bases[1:] {
+		v.LEAQ(operand.Mem{Base: bases[j], Index: three, Scale: 1}, bases[j+1])
 	}
-	v.MOVQ(q3, q6)
-	if n > 6 {
-		v.ADDQ(three, q6)
-	}
-	q, kp, d := v.GP64(), v.GP64(), v.field(a, asD)
-	v.MOVQ(q0, q)
+	kp, d := v.GP64(), v.field(a, asD)
 	v.MOVQ(k, kp)
 	for i := range n * cols {
 		v.zero(i)
 	}
 	row := func(i int) operand.Mem {
-		switch i {
-		case 0:
-			return mem(q, 0)
-		case 1, 2, 4:
-			return operand.Mem{Base: q, Index: stride, Scale: uint8(i)}
-		case 3:
-			return mem(q3, 0)
-		case 5, 7:
-			return operand.Mem{Base: q3, Index: stride, Scale: uint8(i - 3)}
+		switch {
+		case i%3 == 0:
+			return mem(bases[i/3], 0)
+		case i < 3:
+			return operand.Mem{Base: bases[0], Index: stride, Scale: uint8(i)}
+		case i%3 == 1:
+			return operand.Mem{Base: bases[i/3-1], Index: stride, Scale: 4}
 		}
-		return mem(q6, 0)
+		return operand.Mem{Base: bases[i/3], Index: stride, Scale: 2}
 	}
 	v.Label(inner)
 	for c := range cols {
@@ -137,12 +136,8 @@ func (v *vm) scores(n int) {
 	}
 	v.ADDQ(operand.U8(2*arg.KVChunk/2), kp)
 	v.ADDQ(operand.U8(2*arg.KVChunk/2), kp)
-	v.ADDQ(operand.U8(4), q)
-	if n > 3 {
-		v.ADDQ(operand.U8(4), q3)
-	}
-	if n > 6 {
-		v.ADDQ(operand.U8(4), q6)
+	for _, q := range bases {
+		v.ADDQ(operand.U8(4), q)
 	}
 	v.DECQ(d)
 	v.JNZ(operand.LabelRef(inner))
@@ -300,7 +295,7 @@ func (v *vm) soften() {
 	v.end()
 }
 
-// weigh adds Σ S[i][p]·V[p] to n rows of O: blocks of two vectors of columns (one where eight or fewer are left), over positions Lo to From
+// weigh adds Σ S[i][p]·V[p] to n rows of O: blocks of two vectors of columns (one where little is left or the queries are many), over positions Lo to From
 // and To to Hi query by query as Active[p] says, over From to To for all.
 func (v *vm) weigh(n int) {
 	a := v.begin(fmt.Sprintf("Attend_weigh%d", n),
@@ -313,7 +308,11 @@ func (v *vm) weigh(n int) {
 	width := v.vecBytes() / 4
 	v.Label(block)
 	if v.wide {
-		v.Comment("Masks of the columns of the two vectors.")
+		cols := 2
+		if n > 8 {
+			cols = 1
+		}
+		v.Comment("Masks of the columns of a block.")
 		v.CMPQ(left, operand.U8(0))
 		v.JLE(operand.LabelRef(done))
 		t, c := v.GP64(), v.GP64()
@@ -324,12 +323,14 @@ func (v *vm) weigh(n int) {
 		v.BTSQ(c, t)
 		v.DECQ(t)
 		v.KMOVW(t.As32(), reg.K1)
-		v.SHRQ(operand.U8(16), t)
-		v.KMOVW(t.As32(), reg.K2)
-		v.weighBlock(n, 2, a, vp, vstride, o, ostride)
-		v.ADDQ(operand.U8(64), vp)
-		v.SUBQ(operand.I8(-128), o)
-		v.SUBQ(operand.U8(32), left)
+		if cols > 1 {
+			v.SHRQ(operand.U8(16), t)
+			v.KMOVW(t.As32(), reg.K2)
+		}
+		v.weighBlock(n, cols, a, vp, vstride, o, ostride)
+		v.ADDQ(operand.U8(32*cols), vp)
+		v.SUBQ(operand.I32(-64*cols), o)
+		v.SUBQ(operand.U8(16*cols), left)
 		v.JMP(operand.LabelRef(block))
 	} else {
 		v.CMPQ(left, operand.U8(2*width))
@@ -398,7 +399,7 @@ func (v *vm) weighBlock(n, cols int, a, vp, vstride, o, ostride reg.GPVirtual) {
 		v.JGE(operand.LabelRef(skip))
 		v.Label(loop)
 		act := v.GP32()
-		v.MOVBLZX(operand.Mem{Base: a, Index: p, Scale: 1, Disp: asActive}, act)
+		v.MOVWLZX(operand.Mem{Base: a, Index: p, Scale: 2, Disp: asActive}, act)
 		loadV()
 		for i := range n {
 			off := v.label("off")
