@@ -2,6 +2,8 @@ package format
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/zeebo/blake3"
@@ -48,8 +50,8 @@ func Verify(ctx context.Context, r io.ReaderAt, size int64, o VerifyOptions) (*C
 	if err := s.chunksPass(ctx, o.Workers); err != nil {
 		return nil, err
 	}
-	if err := s.compareChunks(list, toc.Sections); err != nil {
-		return nil, err
+	if bad := s.firstBadChunk(list); bad >= 0 {
+		return nil, s.locate(uint64(bad), toc.Sections, c, openErr)
 	}
 	if openErr != nil {
 		return nil, openErr
@@ -60,16 +62,58 @@ func Verify(ctx context.Context, r io.ReaderAt, size int64, o VerifyOptions) (*C
 	return c, nil
 }
 
-// compareChunks names the first chunk that is not what the list says.
-func (s *scan) compareChunks(list []byte, sections []Section) error {
+// firstBadChunk gives the number of the first chunk that is not what the list says, -1 if there is none.
+func (s *scan) firstBadChunk(list []byte) int {
 	for i := range s.chunkDigest {
-		if [32]byte(list[32*i:]) == s.chunkDigest[i] {
+		if [32]byte(list[32*i:]) != s.chunkDigest[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// locate says what in a bad chunk is bad: a chunk may hold several sections and many slots, which have digests of their own.
+func (s *scan) locate(chunk uint64, sections []Section, c *Container, openErr error) error {
+	lo, hi := s.chunkRange(chunk)
+	if c == nil && errors.Is(openErr, ErrDigest) {
+		return openErr
+	}
+	where, at, what := sectionAt(sections, lo), lo, "something"
+	if c != nil {
+		where, at, what = c.locate(s, lo, hi)
+	}
+	return fault(where, int64(at), ErrDigest, "%s in chunk %d (bytes %d to %d) is damaged", what, chunk, lo, hi)
+}
+
+// locate finds the first section, slot or byte of padding between lo and hi that is not what it should be.
+func (c *Container) locate(s *scan, lo, hi uint64) (section string, at uint64, what string) {
+	for i, sec := range c.TOC.Sections {
+		if sec.Kind == SectionChunks || sec.Offset >= hi || c.TOC.Sections[i+1].Offset <= lo {
 			continue
 		}
-		lo, hi := s.chunkRange(uint64(i))
-		return fault(sectionAt(sections, lo), int64(lo), ErrDigest, "chunk %d (bytes %d to %d) is damaged", i, lo, hi)
+		if sec.Kind.Weights() {
+			for j := range c.Slots.Len() {
+				slot := c.Slots.At(j)
+				if slot.Offset < hi && slot.Offset+slot.Length > lo && slot.Class.Section() == sec.Kind && slot.Digest != s.slotDigest[j] {
+					return sec.Kind.String(), max(lo, slot.Offset), fmt.Sprintf("slot %d", j)
+				}
+			}
+			for _, p := range s.padding {
+				if p >= sec.Offset && p < c.TOC.Sections[i+1].Offset {
+					return sec.Kind.String(), p, "padding"
+				}
+			}
+			continue
+		}
+		if _, err := c.Bytes(sec.Kind); err != nil {
+			return sec.Kind.String(), sec.Offset, "the section"
+		}
+		var e *Error
+		if err := paddingZero(c.r, sec.End(), c.TOC.Sections[i+1].Offset, sec.Kind.String()); errors.As(err, &e) {
+			return e.Section, uint64(e.Offset), "padding"
+		}
 	}
-	return nil
+	return sectionAt(c.TOC.Sections, lo), lo, "something"
 }
 
 // verifySections compares slot and section digests and looks for bytes in padding. On a file whose chunks are right this finds mistakes of a writer.

@@ -111,7 +111,10 @@ func fill(m Memory, d *format.Draft, i int) {
 
 // Reseal computes the digests of small sections, chunks, provenance, table of contents and header anew after bytes of small sections were changed in
 // place, so that only the change itself can be noticed. Digests of slots and of weight sections stay as they were.
-func Reseal(m Memory) error {
+func Reseal(m Memory) error { return ResealWith(m, func() {}) }
+
+// ResealWith is Reseal with a change after the chain of provenance was written and before its digest is taken.
+func ResealWith(m Memory, change func()) error {
 	h, err := format.DecodeHeader(m)
 	if err != nil {
 		return err
@@ -132,7 +135,8 @@ func Reseal(m Memory) error {
 				return err
 			}
 			copy(m[s.Offset:], b)
-			toc.Sections[i].Digest = blake3.Sum256(b)
+			change()
+			toc.Sections[i].Digest = blake3.Sum256(m[s.Offset:s.End()])
 		}
 	}
 	list := &toc.Sections[len(toc.Sections)-1]
