@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 
@@ -38,6 +39,12 @@ func root() *cli.Command {
 		EnableShellCompletion: true,
 		Description: "Exit codes: 0 done, 1 failed, 2 usage, 3 the input is corrupt, 4 the input is fine but needs something that this version\n" +
 			"does not have, 5 verification failed.",
+		Action: func(_ context.Context, c *cli.Command) error {
+			if c.Args().Present() {
+				return jnscli.Usagef("there is no verb %q (see jnsc --help)", c.Args().First())
+			}
+			return cli.ShowRootCommandHelp(c)
+		},
 		Commands: []*cli.Command{
 			compileCommand(), inspectCommand(), explainCommand(), verifyCommand(), restoreCommand(), targetsCommand(),
 		},

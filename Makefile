@@ -1,0 +1,121 @@
+# make run    builds both commands, compiles the model in testdata and lets it answer
+# make test   checks everything; under ten minutes on two cores
+# make help   lists the rest
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+export CGO_ENABLED := 0
+
+# Where real models are kept (make models); not in the repository.
+MODELS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/jns/models
+TINY   := testdata/models/tiny
+PROMPT ?= Tell me a story about a fox and a lamp.
+
+# Kernel sets that this processor must offer, read from the kernel's list of features rather than by our own detection: a set that
+# silently went missing fails the tests. Empty where that list does not exist.
+FLAGS  := $(shell grep -m1 '^flags' /proc/cpuinfo 2>/dev/null)
+has     = $(filter $(1),$(FLAGS))
+SETS   := $(strip $(and $(call has,avx2),$(call has,fma),avx2) $(and $(call has,avx2),$(call has,avx_vnni),avxvnni) \
+          $(and $(call has,avx512f),$(call has,avx512_vnni),avx512vnni))
+empty  :=
+comma  := ,
+export JNS_REQUIRE_SETS ?= $(subst $(empty) $(empty),$(comma),$(SETS))
+
+## Main
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+
+.PHONY: build
+build: ## both commands into ./bin
+	@mkdir -p bin
+	go build -trimpath -o bin/ ./cmd/jnsc ./cmd/jns-run
+
+.PHONY: run
+run: build ## compile the embedded model and let it answer; PROMPT="…" asks something else
+	@echo
+	@echo '$$ bin/jnsc compile $(TINY)/jns-tiny.gguf -o bin/jns-tiny.jns'
+	@bin/jnsc compile $(TINY)/jns-tiny.gguf -o bin/jns-tiny.jns
+	@echo
+	@echo '$$ bin/jns-run bin/jns-tiny.jns -p "$(PROMPT)"'
+	@bin/jns-run bin/jns-tiny.jns --temp 0 --receipt -p "$(PROMPT)"
+
+## Checks
+
+.PHONY: test
+test: vet unit asm-check ## everything: vet on four systems and purego, all tests, regenerated assembly
+
+.PHONY: vet
+vet:
+	@fmt=$$(gofmt -l $$(find . -name '*.go' -not -path './.tools/*')); if [ -n "$$fmt" ]; then echo "gofmt these: $$fmt" >&2; exit 1; fi
+	@for t in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
+		echo "vet $$t"; GOOS=$${t%/*} GOARCH=$${t#*/} go vet ./...; done
+	@echo "vet linux/amd64 purego"; GOOS=linux GOARCH=amd64 go vet -tags purego ./...
+	@echo "build purego"; go build -tags purego -o /dev/null ./cmd/jnsc; go build -tags purego -o /dev/null ./cmd/jns-run
+
+.PHONY: unit
+unit:
+	go test ./...
+
+.PHONY: asm-check
+asm-check: # the generator builds, and what it writes is what is committed
+	@cd kernels/_asm && go vet ./...
+	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	(cd kernels/_asm && go run ./amd64 -out "$$tmp"); \
+	for f in "$$tmp"/*; do cmp "$$f" "kernels/amd64/$${f##*/}" || { echo "run make asm" >&2; exit 1; }; done; \
+	for f in $$(grep -l '^// Code generated' kernels/amd64/*_amd64.s); do \
+		[ -f "$$tmp/$${f##*/}" ] || { echo "$$f is written by nothing" >&2; exit 1; }; done; \
+	echo "asm: $$(ls "$$tmp" | wc -l) files are as generated"
+
+.PHONY: test-arm64
+test-arm64: ## an arm64 build under an emulator gives the same container bytes; fetches the emulator
+	.ci/arm64
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for a minute; SECONDS_EACH=10 FUZZ=FuzzParse narrows it
+	.ci/fuzz $(or $(SECONDS_EACH),60) $(FUZZ)
+
+## Making
+
+.PHONY: asm
+asm: ## write the assembly anew
+	cd kernels/_asm && go run ./amd64 -out ../amd64
+	git --no-pager diff --stat -- kernels/amd64
+
+.PHONY: golden
+golden: ## write golden files anew; review the difference like code
+	go test $$(grep -rlE 'flag\.Bool\("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
+	git --no-pager diff --stat
+
+.PHONY: cross
+cross: ## both commands for five systems into ./bin/OS-ARCH
+	@for t in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
+		d=bin/$${t%/*}-$${t#*/}; mkdir -p $$d; echo $$d; \
+		GOOS=$${t%/*} GOARCH=$${t#*/} go build -trimpath -ldflags='-s -w' -o $$d/ ./cmd/jnsc ./cmd/jns-run; done
+
+## Measuring
+
+.PHONY: bench
+bench: build ## kernels, and the embedded model
+	go test -run '^$$' -bench . -benchtime 200ms ./kernels/...
+	bin/jnsc compile $(TINY)/jns-tiny.gguf -o bin/jns-tiny.jns
+	bin/jns-run bench bin/jns-tiny.jns -p 256 -n 128 --ctx 512
+
+.PHONY: models
+models: ## fetch the three real models, 842 MB, into MODELS (now $(MODELS))
+	testdata/fetch-models "$(MODELS)"
+
+.PHONY: agree
+agree: build ## error against the exact oracle, beside llama.cpp's; needs the reference data in ../shared
+	go run ./cmd/internal/agree -models "$(MODELS)"
+
+.PHONY: bench-peer
+bench-peer: build ## speed beside llama.cpp, alternating, same file, same threads
+	go run ./cmd/internal/peer -models "$(MODELS)"
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin
