@@ -1402,26 +1402,24 @@ TEXT ·Attend_soften_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 128(AX), CX
 	MOVQ 32(AX), DX
-	MOVQ 56(AX), BX
-	MOVQ 64(AX), SI
-	MOVQ AX, DI
+	MOVQ AX, BX
 
 row129:
-	MOVLQSX      408(DI), R8
-	MOVLQSX      472(DI), R9
-	CMPQ         R8, R9
+	MOVLQSX      408(BX), SI
+	MOVLQSX      472(BX), DI
+	CMPQ         SI, DI
 	JGE          next130
-	DECQ         R8
-	VMOVD        R8, X13
-	VMOVD        R9, X14
+	DECQ         SI
+	VMOVD        SI, X13
+	VMOVD        DI, X14
 	VPBROADCASTD X13, Y13
 	VPBROADCASTD X14, Y14
 	VBROADCASTSS 136(AX), Y2
 	VMOVUPS      vec_avx2_ff800000<>+0(SB), Y10
 	VMOVUPS      Y10, Y0
 	VMOVUPS      Y10, Y1
-	MOVL         140(AX), R8
-	ADDL         R8, R8
+	MOVL         140(AX), SI
+	ADDL         SI, SI
 	JZ           plain131
 	VMULPS       (DX), Y2, Y3
 	VBROADCASTSS 144(AX), Y8
@@ -2216,57 +2214,85 @@ capped132:
 	VADDPS       X4, X0, X0
 	VPERMILPS    $0x01, X0, X4
 	VADDPS       X4, X0, X0
-
-	// m' = max(M, m), α = e^(M − m') in lane 0, β = e^(m − m') in lane 1. A NaN in M is left out.
-	VMOVSS       (BX), X3
-	VMOVUPS      vec_avx2_ff800000<>+0(SB), X4
-	VMAXSS       X4, X3, X4
-	VMAXSS       X4, X9, X4
-	VXORPS       X5, X5, X5
-	VADDSS       X5, X4, X4
-	VMOVSS       X4, (BX)
-	VUNPCKLPS    X9, X3, X3
-	VBROADCASTSS X4, X4
-	VSUBPS       X4, X3, X3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VPERMILPS    $0x01, X3, X4
-	VMOVSS       X3, 280(DI)
-	VMOVSS       X4, 344(DI)
-	VMULSS       (SI), X3, X3
-	VMULSS       X0, X4, X4
-	VADDSS       X4, X3, X3
-	VMOVSS       X3, (SI)
+	VMOVSS       X9, 280(BX)
+	VMOVSS       X0, 344(BX)
 
 next130:
-	ADDQ $0x00000100, DX
-	ADDQ $0x04, BX
-	ADDQ $0x04, SI
-	ADDQ $0x04, DI
-	DECQ CX
-	JNZ  row129
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x04, BX
+	DECQ         CX
+	JNZ          row129
+	MOVQ         56(AX), CX
+	MOVQ         64(AX), DX
+	VPBROADCASTD 120(AX), Y14
+	VPAND        vec_avx2_bits<>+0(SB), Y14, Y15
+	VPCMPEQD     vec_avx2_bits<>+0(SB), Y15, Y15
+	VMASKMOVPS   (CX), Y15, Y0
+	VMOVUPS      280(AX), Y1
+	VMOVUPS      344(AX), Y3
+	VMOVUPS      vec_avx2_ff800000<>+0(SB), Y2
+	VMAXPS       Y2, Y0, Y2
+	VMAXPS       Y2, Y1, Y2
+	VXORPS       Y4, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VMASKMOVPS   Y2, Y15, (CX)
+	VSUBPS       Y2, Y0, Y0
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
+	VMAXPS       Y0, Y5, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
+	VMINPS       Y0, Y5, Y0
+	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y0, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y0
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y0, Y5
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y0, Y5
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y0, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y0, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y0
+	VPSUBD       Y0, Y4, Y4
+	VPADDD       vec_avx2_0000007f<>+0(SB), Y0, Y0
+	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y4, Y5, Y0
+	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
+	VMINPS       Y1, Y5, Y1
+	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y1
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y1
+	VPSUBD       Y1, Y4, Y4
+	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
+	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y1, Y1
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y1, Y5, Y5
+	VMULPS       Y4, Y5, Y1
+	VMOVUPS      Y0, 280(AX)
+	VMOVUPS      Y1, 344(AX)
+	VMASKMOVPS   (DX), Y15, Y4
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y1, Y3, Y3
+	VADDPS       Y3, Y4, Y4
+	VMASKMOVPS   Y4, Y15, (DX)
 	VZEROUPPER
 	RET
 
@@ -2555,3 +2581,13 @@ DATA vec_avx2_positions<>+244(SB)/4, $0x0000003d
 DATA vec_avx2_positions<>+248(SB)/4, $0x0000003e
 DATA vec_avx2_positions<>+252(SB)/4, $0x0000003f
 GLOBL vec_avx2_positions<>(SB), RODATA|NOPTR, $256
+
+DATA vec_avx2_bits<>+0(SB)/4, $0x00000001
+DATA vec_avx2_bits<>+4(SB)/4, $0x00000002
+DATA vec_avx2_bits<>+8(SB)/4, $0x00000004
+DATA vec_avx2_bits<>+12(SB)/4, $0x00000008
+DATA vec_avx2_bits<>+16(SB)/4, $0x00000010
+DATA vec_avx2_bits<>+20(SB)/4, $0x00000020
+DATA vec_avx2_bits<>+24(SB)/4, $0x00000040
+DATA vec_avx2_bits<>+28(SB)/4, $0x00000080
+GLOBL vec_avx2_bits<>(SB), RODATA|NOPTR, $32

@@ -6169,43 +6169,41 @@ done530:
 	RET
 
 // func Attend_soften_avx512vnni(a *byte)
-// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·Attend_soften_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ 128(AX), CX
 	MOVQ 32(AX), DX
-	MOVQ 56(AX), BX
-	MOVQ 64(AX), SI
-	MOVQ AX, DI
+	MOVQ AX, BX
 
 row585:
-	MOVLQSX 408(DI), R8
-	MOVLQSX 472(DI), R9
-	CMPQ    R8, R9
+	MOVLQSX 408(BX), SI
+	MOVLQSX 472(BX), DI
+	CMPQ    SI, DI
 	JGE     next586
 
 	// Bits Lo to Hi: all ones moved up by Lo, less all ones moved up by Hi (by 63 and one more).
-	MOVQ         $-1, R10
-	SHLXQ        R8, R10, R10
 	MOVQ         $-1, R8
-	DECQ         R9
-	SHLXQ        R9, R8, R8
-	ADDQ         R8, R8
-	NOTQ         R8
-	ANDQ         R8, R10
-	KMOVW        R10, K3
-	SHRQ         $0x10, R10
-	KMOVW        R10, K4
-	SHRQ         $0x10, R10
-	KMOVW        R10, K5
-	SHRQ         $0x10, R10
-	KMOVW        R10, K6
-	SHRQ         $0x10, R10
+	SHLXQ        SI, R8, R8
+	MOVQ         $-1, SI
+	DECQ         DI
+	SHLXQ        DI, SI, SI
+	ADDQ         SI, SI
+	NOTQ         SI
+	ANDQ         SI, R8
+	KMOVW        R8, K3
+	SHRQ         $0x10, R8
+	KMOVW        R8, K4
+	SHRQ         $0x10, R8
+	KMOVW        R8, K5
+	SHRQ         $0x10, R8
+	KMOVW        R8, K6
+	SHRQ         $0x10, R8
 	VBROADCASTSS 136(AX), Z2
 	VMOVUPS      vec_avx512vnni_ff800000<>+0(SB), Z10
 	VMOVUPS      Z10, Z0
-	MOVL         140(AX), R8
-	ADDL         R8, R8
+	MOVL         140(AX), SI
+	ADDL         SI, SI
 	JZ           plain587
 	VMULPS       (DX), Z2, Z3
 	VBROADCASTSS 144(AX), Z8
@@ -6505,49 +6503,68 @@ capped588:
 	VADDPS        X4, X0, X0
 	VPERMILPS     $0x01, X0, X4
 	VADDPS        X4, X0, X0
-
-	// m' = max(M, m), α = e^(M − m') in lane 0, β = e^(m − m') in lane 1. A NaN in M is left out.
-	VMOVSS       (BX), X3
-	VMOVUPS      vec_avx512vnni_ff800000<>+0(SB), X4
-	VMAXSS       X4, X3, X4
-	VMAXSS       X4, X9, X4
-	VXORPS       X5, X5, X5
-	VADDSS       X5, X4, X4
-	VMOVSS       X4, (BX)
-	VUNPCKLPS    X9, X3, X3
-	VBROADCASTSS X4, X4
-	VSUBPS       X4, X3, X3
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z5
-	VMAXPS       Z3, Z5, Z3
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z5
-	VMINPS       Z3, Z5, Z3
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VSCALEFPS    Z4, Z5, Z3
-	VPERMILPS    $0x01, X3, X4
-	VMOVSS       X3, 280(DI)
-	VMOVSS       X4, 344(DI)
-	VMULSS       (SI), X3, X3
-	VMULSS       X0, X4, X4
-	VADDSS       X4, X3, X3
-	VMOVSS       X3, (SI)
+	VMOVSS        X9, 280(BX)
+	VMOVSS        X0, 344(BX)
 
 next586:
-	ADDQ $0x00000100, DX
-	ADDQ $0x04, BX
-	ADDQ $0x04, SI
-	ADDQ $0x04, DI
-	DECQ CX
-	JNZ  row585
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x04, BX
+	DECQ         CX
+	JNZ          row585
+	MOVQ         56(AX), CX
+	MOVQ         64(AX), DX
+	MOVL         120(AX), BX
+	KMOVW        BX, K1
+	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      280(AX), Z1
+	VMOVUPS      344(AX), Z3
+	VMOVUPS      vec_avx512vnni_ff800000<>+0(SB), Z2
+	VMAXPS       Z2, Z0, Z2
+	VMAXPS       Z2, Z1, Z2
+	VPXORD       Z4, Z4, Z4
+	VADDPS       Z4, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VSUBPS       Z2, Z0, Z0
+	VSUBPS       Z2, Z1, Z1
+	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z5
+	VMAXPS       Z0, Z5, Z0
+	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z5
+	VMINPS       Z0, Z5, Z0
+	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z0, Z4
+	VRNDSCALEPS  $0x08, Z4, Z4
+	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z4, Z0
+	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z4, Z0
+	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
+	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z5
+	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z5
+	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z5
+	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z0, Z5
+	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z0, Z5
+	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z0, Z5
+	VSCALEFPS    Z4, Z5, Z0
+	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z5
+	VMAXPS       Z1, Z5, Z1
+	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z5
+	VMINPS       Z1, Z5, Z1
+	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z1, Z4
+	VRNDSCALEPS  $0x08, Z4, Z4
+	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z4, Z1
+	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z4, Z1
+	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
+	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z5
+	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z5
+	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z5
+	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z1, Z5
+	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z5
+	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z5
+	VSCALEFPS    Z4, Z5, Z1
+	VMOVUPS      Z0, 280(AX)
+	VMOVUPS      Z1, 344(AX)
+	VMOVUPS.Z    (DX), K1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMULPS       Z1, Z3, Z3
+	VADDPS       Z3, Z4, Z4
+	VMOVUPS      Z4, K1, (DX)
 	VZEROUPPER
 	RET
 

@@ -172,8 +172,7 @@ func (v *vm) posMask(c, to int) {
 func (v *vm) soften() {
 	a := v.begin("Attend_soften", "turns the first Rows rows of S into e^(s − max), 0 outside RowLo, RowHi, and brings M, L, Alpha and Beta up to date.")
 	n := v.field(a, asRows)
-	s, m, l := v.field(a, asS), v.field(a, asM), v.field(a, asL)
-	b := v.GP64() // a + 4·row
+	s, b := v.field(a, asS), v.GP64() // b is a + 4·row
 	v.MOVQ(a, b)
 	vecs := arg.KVChunk * 4 / v.vecBytes()
 	loop, next, plain, capped := v.label("row"), v.label("next"), v.label("plain"), v.label("capped")
@@ -265,34 +264,54 @@ func (v *vm) soften() {
 	}
 	v.sum16(0, 4)
 
-	v.Comment("m' = max(M, m), α = e^(M − m') in lane 0, β = e^(m − m') in lane 1. A NaN in M is left out.")
-	v.VMOVSS(mem(m, 0), xs[3])
-	v.load(xs[4], v.splatf(float32(math.Inf(-1))))
-	v.VMAXSS(xs[4], xs[3], xs[4])
-	v.VMAXSS(xs[4], xs[9], xs[4])
-	v.VXORPS(xs[5], xs[5], xs[5])
-	v.VADDSS(xs[5], xs[4], xs[4])
-	v.VMOVSS(xs[4], mem(m, 0))
-	v.VUNPCKLPS(xs[9], xs[3], xs[3])
-	v.VBROADCASTSS(xs[4], xs[4])
-	v.VSUBPS(xs[4], xs[3], xs[3])
-	v.exp(v.r(3), v.r(4), v.r(5))
-	v.VPERMILPS(operand.U8(1), xs[3], xs[4])
-	v.VMOVSS(xs[3], mem(b, asAlpha))
-	v.VMOVSS(xs[4], mem(b, asBeta))
-	v.VMULSS(mem(l, 0), xs[3], xs[3])
-	v.VMULSS(xs[0], xs[4], xs[4])
-	v.VADDSS(xs[4], xs[3], xs[3])
-	v.VMOVSS(xs[3], mem(l, 0))
+	v.VMOVSS(xs[9], mem(b, asAlpha))
+	v.VMOVSS(xs[0], mem(b, asBeta))
 
 	v.Label(next)
 	v.ADDQ(operand.U32(sRow), s)
-	v.ADDQ(operand.U8(4), m)
-	v.ADDQ(operand.U8(4), l)
 	v.ADDQ(operand.U8(4), b)
 	v.DECQ(n)
 	v.JNZ(operand.LabelRef(loop))
+	v.merge(a)
 	v.end()
+}
+
+// merge brings the state up to date, one lane a row, with the maxima of the page in Alpha and its sums in Beta, for rows in Any:
+// m' = max(M, m), α = e^(M − m'), β = e^(m − m'), L = L·α + l·β. (In soften's loop this would be a long chain for every row.)
+func (v *vm) merge(a reg.GPVirtual) {
+	m, l := v.field(a, asM), v.field(a, asL)
+	rows := step{v, 0, true}
+	if v.wide {
+		any := v.GP32()
+		v.MOVL(mem(a, asAny), any)
+		v.KMOVW(any, reg.K1)
+	} else {
+		v.VPBROADCASTD(mem(a, asAny), ys[14])
+		bits := v.table("bits", 8, func(i int) uint32 { return 1 << i })
+		v.VPAND(bits, ys[14], ys[15])
+		v.VPCMPEQD(bits, ys[15], ys[15])
+	}
+	old, page, top, sum, t, u := v.r(0), v.r(1), v.r(2), v.r(3), v.r(4), v.r(5)
+	rows.load(old, m)
+	v.load(page, mem(a, asAlpha))
+	v.load(sum, mem(a, asBeta))
+	v.load(top, v.splatf(float32(math.Inf(-1))))
+	v.max(top, old, top) // leaves a NaN in M out
+	v.max(top, page, top)
+	v.zero(4)
+	v.add(top, top, t)
+	rows.store(m, top)
+	v.sub(old, old, top)
+	v.sub(page, page, top)
+	v.exp(old, t, u)
+	v.exp(page, t, u)
+	v.store(mem(a, asAlpha), old)
+	v.store(mem(a, asBeta), page)
+	rows.load(t, l)
+	v.mul(t, t, old)
+	v.mul(sum, sum, page)
+	v.add(t, t, sum)
+	rows.store(l, t)
 }
 
 // weigh adds Σ S[i][p]·V[p] to n rows of O: blocks of two vectors of columns (one where little is left or the queries are many), over positions Lo to From
