@@ -57,6 +57,9 @@ func Verify(ctx context.Context, opt VerifyOptions) (*Verified, error) {
 	}
 	v.out.Root, v.out.Tensors = v.c.Root(), v.c.Tensors.Len()
 	v.proved("every chunk, slot and section has its digest, all padding is zero")
+	if v.set, err = restore.Source(v.c); err != nil {
+		return nil, failed(opt.Container, err)
+	}
 	for _, step := range []func(context.Context) error{v.program, v.tensors, v.rebuild, v.against} {
 		if err := step(ctx); err != nil {
 			return nil, failed(opt.Container, err)
@@ -75,6 +78,7 @@ func failed(path string, err error) error {
 type verifier struct {
 	opt VerifyOptions
 	c   *format.Container
+	set *gguf.Set // the source as far as the container holds it plainly
 	out *Verified
 }
 
@@ -117,11 +121,15 @@ func (v *verifier) tensors(ctx context.Context) error {
 }
 
 func (v *verifier) tensor(i int) error {
+	t := v.c.Tensors.At(i)
+	if int(t.Shard) >= len(v.set.Files) || uint64(t.Index) >= uint64(len(v.set.Files[t.Shard].Tensors)) {
+		return fmt.Errorf("%w: tensor %q is not in the source's header", format.ErrCorrupt, t.Name)
+	}
 	h := blake3.New()
-	if err := restore.Tensor(v.c, i, func(b []byte, _ uint64) error { h.Write(b); return nil }); err != nil {
+	typ := v.set.Files[t.Shard].Tensors[t.Index].Type
+	if err := restore.Tensor(v.c, i, typ, func(b []byte, _ uint64) error { h.Write(b); return nil }); err != nil {
 		return err
 	}
-	t := v.c.Tensors.At(i)
 	if [32]byte(h.Sum(nil)) != t.Digest {
 		return fmt.Errorf("tensor %q does not unpack to the bytes of the source", t.Name)
 	}
@@ -135,11 +143,8 @@ func (v *verifier) rebuild(context.Context) error {
 			id.Name, id.Revision, compilerName, OutputRevision))
 		return nil
 	}
-	set, err := restore.Source(v.c)
-	if err != nil {
-		return err
-	}
-	b := &build{set: set}
+	var err error
+	b := &build{set: v.set}
 	if b.target, err = plan.FindTarget(v.c.Header.Target); err != nil {
 		return err
 	}

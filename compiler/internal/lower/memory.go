@@ -9,8 +9,8 @@ import (
 )
 
 // planMemory gives every buffer a place in the arena. Buffers that are live at the same time, the operations at both ends
-// included, do not overlap; larger ones are placed first, each at the lowest offset that is free. Buffers of one form at one
-// offset become one, so a program names a few dozen buffers however many layers there are.
+// included, do not overlap; larger ones are placed first, each at the lowest offset that is free. Buffers of one name and
+// form at one offset become one, so a program names a few dozen buffers however many layers there are.
 func planMemory(e *emitter, prog *format.Program) error {
 	order := make([]int, len(e.bufs))
 	for i := range order {
@@ -59,6 +59,7 @@ func lowestFree(bufs []*buffer, offsets []uint64, placed []int, i int) uint64 {
 // mergeBuffers writes the program's buffers and says which one each virtual buffer became.
 func mergeBuffers(bufs []*buffer, offsets []uint64, prog *format.Program) []uint32 {
 	type form struct {
+		name   string
 		typ    format.ElemType
 		len    uint64
 		offset uint64
@@ -66,7 +67,7 @@ func mergeBuffers(bufs []*buffer, offsets []uint64, prog *format.Program) []uint
 	number := make([]uint32, len(bufs))
 	known := map[form]uint32{}
 	for i, b := range bufs {
-		f := form{b.typ, b.len, offsets[i]}
+		f := form{b.name, b.typ, b.len, offsets[i]}
 		n, ok := known[f]
 		if !ok {
 			n = uint32(len(prog.Buffers))

@@ -34,10 +34,11 @@ type Options struct {
 	Progress func(bytes uint64) // bytes written since the last call; called from several goroutines
 }
 
-// Tensor puts one tensor of a container together and hands its source bytes to write in pieces, in order.
-func Tensor(c *format.Container, i int, write func(b []byte, off uint64) error) error {
+// Tensor puts one tensor of a container together and hands its source bytes to write in pieces, in order. typ is its type in
+// the source, which differs from the container's for widened vectors.
+func Tensor(c *format.Container, i int, typ gguf.Type, write func(b []byte, off uint64) error) error {
 	t := c.Tensors.At(i)
-	r := &reader{c: c, t: &t, write: write}
+	r := &reader{c: c, t: &t, typ: typ, write: write}
 	for p := range t.Slots {
 		if err := r.part(p); err != nil {
 			return fmt.Errorf("tensor %q: %w", t.Name, err)
@@ -167,7 +168,7 @@ func tensor(ctx context.Context, c *format.Container, i int, header *gguf.File, 
 	t := c.Tensors.At(i)
 	row := &header.Tensors[t.Index]
 	done := uint64(0)
-	err := Tensor(c, i, func(b []byte, off uint64) error {
+	err := Tensor(c, i, row.Type, func(b []byte, off uint64) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -211,6 +212,7 @@ func hash(ctx context.Context, r io.ReaderAt, size uint64) (sum [32]byte, err er
 type reader struct {
 	c        *format.Container
 	t        *format.Tensor
+	typ      gguf.Type
 	off      uint64 // source bytes given so far
 	src, dst []byte
 	write    func(b []byte, off uint64) error
@@ -261,7 +263,7 @@ func (r *reader) plain(at, n uint64) error {
 		at, n = at+uint64(len(b)), n-uint64(len(b))
 		if r.t.Class == format.ClassPinned {
 			var err error
-			if b, err = pack.Narrow(gguf.Type(r.t.Type), b); err != nil {
+			if b, err = pack.Narrow(r.typ, b); err != nil {
 				return fmt.Errorf("%w: %v", format.ErrCorrupt, err)
 			}
 		}

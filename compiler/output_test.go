@@ -1,0 +1,145 @@
+package compiler
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func entries(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestCancelledCompilationLeavesNothing(t *testing.T) {
+	src := write(t, small("gemma3").file())
+	for _, phase := range []string{"pack", "seal"} {
+		dir := t.TempDir()
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := Compile(ctx, Options{Source: src, Output: filepath.Join(dir, "m.jns"), Progress: func(p Progress) {
+			if p.Phase == phase {
+				cancel()
+			}
+		}})
+		cancel()
+		require.ErrorIs(t, err, context.Canceled, phase)
+		require.Empty(t, entries(t, dir), phase)
+	}
+}
+
+func TestFailedCompilationKeepsTheOldContainer(t *testing.T) {
+	src := write(t, small("llama").file())
+	out := filepath.Join(t.TempDir(), "m.jns")
+	require.NoError(t, os.WriteFile(out, []byte("old"), 0o666))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := Compile(ctx, Options{Source: src, Output: out})
+	require.Error(t, err)
+	b, err := os.ReadFile(out)
+	require.NoError(t, err)
+	require.Equal(t, "old", string(b))
+	require.Equal(t, []string{"m.jns"}, entries(t, filepath.Dir(out)))
+	compile(t, Options{Source: src, Output: out})
+	require.Equal(t, []string{"m.jns"}, entries(t, filepath.Dir(out)))
+}
+
+func TestPartialFilesOfKilledProcessesAreReplaced(t *testing.T) {
+	src := write(t, small("llama").file())
+	out := filepath.Join(t.TempDir(), "m.jns")
+	want := compile(t, Options{Source: src})
+	require.NoError(t, os.WriteFile(out+partialSuffix, make([]byte, 1<<20), 0o666))
+	have := compile(t, Options{Source: src, Output: out})
+	require.Equal(t, want.Root, have.Root)
+	require.Equal(t, []string{"m.jns"}, entries(t, filepath.Dir(out)))
+	_, err := Verify(context.Background(), VerifyOptions{Container: out})
+	require.NoError(t, err)
+}
+
+func TestTwoCompilationsOfOneOutputAreRefused(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files are not locked here")
+	}
+	src := write(t, small("llama").file())
+	out := filepath.Join(t.TempDir(), "m.jns")
+	held, err := createOutput(out, nil)
+	require.NoError(t, err)
+	_, err = Compile(context.Background(), Options{Source: src, Output: out})
+	require.ErrorIs(t, err, ErrBusy)
+	held.discard()
+	compile(t, Options{Source: src, Output: out})
+}
+
+func TestTheSourceIsNeverOverwritten(t *testing.T) {
+	src := write(t, small("llama").file())
+	before, err := os.ReadFile(src)
+	require.NoError(t, err)
+	_, err = Compile(context.Background(), Options{Source: src, Output: src})
+	require.ErrorContains(t, err, "is the source")
+	after, err := os.ReadFile(src)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
+func TestOutputIsNamedAfterModelAndTarget(t *testing.T) {
+	for src, want := range map[string]string{
+		"m.gguf":                        "m.zen5.jns",
+		"a/b-00002-of-00003.gguf":       "a/b.zen5.jns",
+		"a.b/SmolLM2-Q4_1.gguf":         "a.b/SmolLM2-Q4_1.zen5.jns",
+		"noextension":                   "noextension.zen5.jns",
+		"dir/x-1-of-2.gguf":             "dir/x-1-of-2.zen5.jns",
+		"dir/model-00001-of-00001.gguf": "dir/model.zen5.jns",
+	} {
+		opt := Options{Source: filepath.FromSlash(src), Target: "zen5"}
+		target, err := opt.target()
+		require.NoError(t, err)
+		require.Equal(t, filepath.FromSlash(want), opt.output(target))
+	}
+}
+
+func TestNativeIsAKnownTarget(t *testing.T) {
+	_, err := (&Options{Target: "native"}).target()
+	require.NoError(t, err)
+}
+
+// A child process compiles again and again; it is killed at moments spread over its work.
+func TestKilledCompilationLeavesNoFileUnderTheTargetName(t *testing.T) {
+	if src := os.Getenv("JNS_TEST_COMPILE"); src != "" {
+		_, err := Compile(context.Background(), Options{Source: src, Output: os.Getenv("JNS_TEST_OUTPUT")})
+		require.NoError(t, err)
+		return
+	}
+	m := small("gemma3")
+	m.vocab = 4000
+	src := write(t, m.file())
+	out := filepath.Join(t.TempDir(), "m.jns")
+	for i := range 12 {
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestKilledCompilationLeavesNoFileUnderTheTargetName$")
+		cmd.Env = append(os.Environ(), "JNS_TEST_COMPILE="+src, "JNS_TEST_OUTPUT="+out)
+		require.NoError(t, cmd.Start())
+		time.Sleep(time.Duration(i) * 8 * time.Millisecond)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if _, err := os.Stat(out); err == nil {
+			_, err := Verify(context.Background(), VerifyOptions{Container: out, Against: src})
+			require.NoError(t, err, "a file under the target name must be whole")
+			require.NoError(t, os.Remove(out))
+		}
+		for _, e := range entries(t, filepath.Dir(out)) {
+			require.Equal(t, "m.jns"+partialSuffix, e)
+		}
+	}
+	compile(t, Options{Source: src, Output: out})
+	require.Equal(t, []string{"m.jns"}, entries(t, filepath.Dir(out)))
+}
