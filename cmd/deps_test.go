@@ -33,7 +33,7 @@ var policy = map[string]string{
 	"kernels/amd64":      "",
 	"kernels/scalar":     "kernels/tile kernels/arg",
 	"kernels":            "kernels/tile kernels/arg kernels/cpu kernels/scalar kernels/amd64",
-	"kernels/kerneltest": "kernels kernels/tile kernels/arg kernels/scalar",
+	"kernels/kerneltest": "kernels kernels/tile kernels/arg kernels/cpu kernels/scalar",
 
 	// The compiler. Only its face is public.
 	"compiler/internal/gguf":          "",
@@ -45,7 +45,7 @@ var policy = map[string]string{
 	"compiler/internal/pack":          "compiler/internal/plan compiler/internal/gguf format kernels/tile",
 	"compiler/internal/provenance":    "compiler/internal/gguf format",
 	"compiler/internal/restore":       "compiler/internal/pack compiler/internal/plan compiler/internal/gguf format kernels/tile",
-	"compiler":                        "compiler/internal/* format format/check kernels/tile",
+	"compiler":                        "compiler/internal/* format format/check kernels/tile kernels/cpu",
 
 	// The runtime. It cannot import compiler/internal (the toolchain refuses) and must not import the rest of the compiler.
 	"runtime/internal/store":  "",
@@ -62,13 +62,14 @@ var policy = map[string]string{
 	"manifests": "format",
 
 	// Commands: thin.
-	"cmd":                   "",
-	"cmd/internal/cli":      "",
-	"cmd/internal/progress": "cmd/internal/cli",
-	"cmd/jnsc":              "compiler format cmd/internal/cli cmd/internal/progress",
-	"cmd/jns-run":           "runtime/engine format cmd/internal/cli",
-	"cmd/internal/agree":    "compiler runtime/engine format cmd/internal/cli",
-	"cmd/internal/peer":     "compiler runtime/engine format cmd/internal/cli",
+	"cmd":                     "",
+	"cmd/internal/cli":        "",
+	"cmd/internal/progress":   "cmd/internal/cli",
+	"cmd/jnsc":                "compiler format cmd/internal/cli cmd/internal/progress",
+	"cmd/jns-run":             "runtime/engine format cmd/internal/cli",
+	"cmd/internal/agree":      "compiler runtime/engine format cmd/internal/cli",
+	"cmd/internal/peer":       "cmd/internal/peer/child cmd/internal/cli",
+	"cmd/internal/peer/child": "",
 }
 
 // inTests says what the tests of a package may import besides itself, what it imports and the packages that exist for tests (…test).
@@ -211,7 +212,9 @@ func TestEveryPackageHasAComment(t *testing.T) {
 		has[f.pkg] = has[f.pkg] || f.ast.Doc != nil && len(f.ast.Doc.Text()) > 40
 	}
 	for pkg, ok := range has {
-		require.True(t, ok, "package %s has no comment that says what it is and what it must not know", pkg)
+		if !ok {
+			t.Errorf("package %s has no comment that says what it is and what it must not know", pkg)
+		}
 	}
 }
 

@@ -46,7 +46,7 @@ func root() *cli.Command {
 			return cli.ShowRootCommandHelp(c)
 		},
 		Commands: []*cli.Command{
-			compileCommand(), inspectCommand(), explainCommand(), verifyCommand(), restoreCommand(), targetsCommand(),
+			compileCommand(), inspectCommand(), explainCommand(), verifyCommand(), restoreCommand(), dumpCommand(), diffCommand(), targetsCommand(),
 		},
 	}
 }
