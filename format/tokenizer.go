@@ -33,6 +33,9 @@ const tokHeader = 96 + 8*int(numTokTables)
 // TokMaxProbe bounds how far from its home slot a hash entry may lie, so that a look-up in an untrusted table ends.
 const TokMaxProbe = 128
 
+// TokMaxText bounds the text of a token in bytes, so that no walk over untrusted tables is long.
+const TokMaxText = 2048
+
 // TokKind says which algorithm a vocabulary is made for.
 type TokKind uint32
 
@@ -282,7 +285,8 @@ func u32(tab []byte, i int) (uint32, bool) {
 	return binary.LittleEndian.Uint32(tab[4*i:]), true
 }
 
-// Text gives the text of a piece as the vocabulary writes it; nil if there is no such piece or its place is nonsense.
+// Text gives the text of a piece as the vocabulary writes it, at most TokMaxText bytes; nil if there is no such piece or its
+// place is nonsense.
 func (t *Tokenizer) Text(piece int32) []byte {
 	if piece < 0 || int(piece) >= t.Pieces {
 		return nil
@@ -290,7 +294,7 @@ func (t *Tokenizer) Text(piece int32) []byte {
 	from, ok1 := u32(t.tab[tabTextOffset], int(piece))
 	to, ok2 := u32(t.tab[tabTextOffset], int(piece)+1)
 	text := t.tab[tabText]
-	if !ok1 || !ok2 || from > to || uint64(to) > uint64(len(text)) {
+	if !ok1 || !ok2 || from > to || uint64(to) > uint64(len(text)) || to-from > TokMaxText {
 		return nil
 	}
 	return text[from:to:to]

@@ -47,7 +47,11 @@ func EncodeTokenizer(t *TokenizerTables) ([]byte, error) {
 	if t.Kind != TokNone {
 		total := 0
 		off := make([]byte, 0, 4*(pieces+1))
-		for _, s := range t.Texts {
+		for i, s := range t.Texts {
+			if len(s) > TokMaxText && (i < t.Tokens || t.Kind != TokBPE) {
+				return nil, fmt.Errorf("tokenizer section: text of token %d has %d bytes, at most %d are stored: %w", i, len(s), TokMaxText,
+					ErrUnsupported)
+			}
 			off = le.AppendUint32(off, uint32(total))
 			total += len(s)
 		}

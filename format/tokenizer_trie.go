@@ -59,7 +59,7 @@ func (r Trie) Value(node int32) int32 {
 func (r Trie) Longest(s []byte) (value int32, n int) {
 	value = -1
 	node := int32(0)
-	for i, b := range s {
+	for i, b := range s[:min(len(s), TokMaxText)] {
 		if node = r.Next(node, b); node < 0 {
 			break
 		}

@@ -27,8 +27,9 @@ func TestWriteSections(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, section, again, "two builds of one vocabulary differ")
 		require.NoError(t, set.Close())
-		_, err = format.ParseTokenizer(section)
+		tab, err := format.ParseTokenizer(section)
 		require.NoError(t, err)
+		require.NoError(t, tab.Check())
 		t.Logf("%s: %s %s, %d tokens, %d merges, %d bytes; %v", filepath.Base(in), facts.Model, facts.Pre, facts.Tokens, facts.Merges,
 			len(section), facts.Notes)
 		require.NoError(t, os.WriteFile(filepath.Join(out, filepath.Base(in)+".tok"), section, 0o644))

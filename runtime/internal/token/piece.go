@@ -64,6 +64,9 @@ func appendUnmarked(dst, txt []byte) []byte {
 	}
 }
 
+// maxShown keeps a token of many odd letters, each shown with the whole text, from growing with the square of its length.
+const maxShown = 256
+
 // appendFromAlphabet writes the bytes that the letters of a byte alphabet stand for. What is no such letter is shown.
 func appendFromAlphabet(dst, txt []byte) []byte {
 	for i := 0; i < len(txt); {
@@ -73,7 +76,7 @@ func appendFromAlphabet(dst, txt []byte) []byte {
 			dst = append(dst, byte(alphabetByte[cp]))
 			continue
 		}
-		dst = fmt.Appendf(dst, "[UNK_BYTE_0x%x%s]", appendCP(nil, cp), txt)
+		dst = fmt.Appendf(dst, "[UNK_BYTE_0x%x%s]", appendCP(nil, cp), txt[:min(len(txt), maxShown)])
 	}
 	return dst
 }

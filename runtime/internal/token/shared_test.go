@@ -149,3 +149,30 @@ func TestPromptsOfRealModels(t *testing.T) {
 		t.Logf("%s: bos %d %q eos %d %q eot %d eog %v", filepath.Base(g), tok.BOS(), tok.BOSText(), tok.EOS(), tok.EOSText(), tok.EOT(), tok.EOGs())
 	}
 }
+
+func BenchmarkEncode(b *testing.B) {
+	dir := shared(b)
+	var all strings.Builder
+	for _, name := range []string{"design.md", "bugs.md", "style.md", "README.md"} {
+		s, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(b, err)
+		all.Write(s)
+	}
+	inp, err := os.ReadFile(filepath.Join(dir, "vocab", "ggml-vocab-gpt-2.gguf.inp"))
+	require.NoError(b, err)
+	for all.Len() < 100_000 {
+		all.Write(inp)
+	}
+	s := all.String()[:100_000]
+	for _, name := range []string{"llama-bpe", "llama-spm", "gemma-4", "qwen35", "bert-bge", "deepseek-llm"} {
+		g := filepath.Join(dir, "vocab", "ggml-vocab-"+name+".gguf")
+		tok := compiled(b, g)[g]
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(s)))
+			for b.Loop() {
+				_, err := tok.Encode(s, Options{AddSpecial: true, ParseSpecial: true})
+				require.NoError(b, err)
+			}
+		})
+	}
+}

@@ -45,7 +45,7 @@ func (t *Tokenizer) occurring(s string, parse bool) []uint64 {
 				}
 				set[v/64] |= 1 << (v % 64)
 			}
-			if j == len(s) {
+			if j == min(len(s), i+format.TokMaxText) {
 				break
 			}
 			node = trie.Next(node, s[j])

@@ -146,7 +146,8 @@ func newlineRuns(t *text, lo, hi int, ends []int32) []int32 {
 	return append(ends, int32(hi))
 }
 
-// numbersFromRight cuts runs of numbers into threes from their right end.
+// numbersFromRight cuts runs of numbers into threes from their right end. There is no cut before a run: its first group stays
+// with what precedes it, for the rules that follow to cut.
 func numbersFromRight(t *text, lo, hi int, ends []int32) []int32 {
 	gap := lo
 	for i := lo; i < hi; {
@@ -154,9 +155,6 @@ func numbersFromRight(t *text, lo, hi int, ends []int32) []int32 {
 		if e == i {
 			i++
 			continue
-		}
-		if i > gap {
-			ends = append(ends, int32(i))
 		}
 		for c := i + (e-i+2)%3 + 1; c <= e; c += 3 {
 			ends = append(ends, int32(c))

@@ -12,7 +12,7 @@ func (e *encoder) longest(out []int32, s string) []int32 {
 	for i := 0; i < len(s); {
 		id, n := int32(-1), 0
 		node := int32(0)
-		for k := i; k < len(s); k++ {
+		for k := i; k < min(len(s), i+format.TokMaxText); k++ {
 			if node = trie.Next(node, s[k]); node < 0 {
 				break
 			}
@@ -93,7 +93,7 @@ func (e *encoder) plamo(out []int32, s string) []int32 {
 	for i := n - 1; i >= first; i-- {
 		found = found[:0]
 		node := int32(0)
-		for k := i; k < n && node >= 0; k++ {
+		for k := i; k < min(n, i+format.TokMaxText) && node >= 0; k++ {
 			for _, b := range t.buf[t.off[k]:t.off[k+1]] {
 				if node >= 0 {
 					node = trie.Next(node, b)

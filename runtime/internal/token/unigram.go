@@ -39,7 +39,7 @@ func (u *unigram) encode(out []int32, t *Tokenizer, s string) []int32 {
 		size := min(leadLen(u.norm[at]), n-at)
 		here, covered := u.best[at].score, false
 		node := int32(0)
-		for end := at + 1; end <= n; end++ {
+		for end := at + 1; end <= min(n, at+format.TokMaxText); end++ {
 			if node = trie.Next(node, u.norm[end-1]); node < 0 {
 				break
 			}
@@ -140,12 +140,12 @@ func (t *Tokenizer) replacement(s string) (string, int) {
 
 func userPrefix(trie format.Trie, s string) int {
 	node := int32(0)
-	for n := range len(s) {
+	for n := range min(len(s), format.TokMaxText) {
 		if node = trie.Next(node, s[n]); node < 0 {
 			return n
 		}
 	}
-	return len(s)
+	return min(len(s), format.TokMaxText)
 }
 
 // charsMapMatch finds the longest rule of a precompiled map that the text begins with. The map is a length, that many bytes of
@@ -172,7 +172,7 @@ func charsMapMatch(m []byte, s string) (repl string, n int) {
 		return "", 0
 	}
 	at, value := offset(u), uint32(0)
-	for i := 0; i < len(s) && s[i] != 0; i++ {
+	for i := 0; i < min(len(s), format.TokMaxText) && s[i] != 0; i++ {
 		at ^= uint32(s[i])
 		if u, ok = unit(at); !ok || u&(1<<31|0xff) != uint32(s[i]) {
 			break
@@ -189,7 +189,7 @@ func charsMapMatch(m []byte, s string) (repl string, n int) {
 	if n == 0 || uint64(value) >= uint64(len(repls)) {
 		return "", 0
 	}
-	end := slices.Index(repls[value:], 0)
+	end := slices.Index(repls[value:min(uint64(len(repls)), uint64(value)+format.TokMaxText)], 0)
 	if end < 0 {
 		return "", 0
 	}

@@ -1,0 +1,243 @@
+package token
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"jns/format"
+)
+
+// vocabulary is a small vocabulary for tests: texts, merges by rank, and what else a test sets.
+type vocabulary struct {
+	format.TokenizerTables
+	merges [][2]string
+}
+
+// small makes a vocabulary of a kind whose first tokens are <unk>, <s> and </s>.
+func small(kind format.TokKind, texts ...string) *vocabulary {
+	v := &vocabulary{}
+	v.Kind = kind
+	for i := range v.Special {
+		v.Special[i] = -1
+	}
+	v.Special[format.SpecialUNK], v.Special[format.SpecialBOS], v.Special[format.SpecialEOS] = 0, 1, 2
+	v.Texts = append([]string{"<unk>", "<s>", "</s>"}, texts...)
+	for range v.Texts {
+		v.Attrs = append(v.Attrs, format.AttrNormal)
+		v.Scores = append(v.Scores, -float32(len(v.Scores)))
+	}
+	v.Attrs[0], v.Attrs[1], v.Attrs[2] = format.AttrUnknown, format.AttrControl, format.AttrControl
+	v.EOG = []uint32{2}
+	v.Specials = []uint32{0, 2, 1}
+	return v
+}
+
+// bytePair makes a byte-level vocabulary of all bytes, with merges.
+func bytePair(rule format.PreRule, merges ...string) *vocabulary {
+	v := small(format.TokBPE, byteAlphabet[:]...)
+	v.Rule, v.Flags = rule, format.TokByteAlphabet
+	for b := range 256 {
+		v.ByteSymbols = append(v.ByteSymbols, int32(3+b))
+		v.ByteTokens = append(v.ByteTokens, -1)
+	}
+	id := map[string]uint32{}
+	for i, s := range v.Texts {
+		id[s] = uint32(i)
+	}
+	for rank, m := range merges {
+		l, r, _ := strings.Cut(m, " ")
+		if _, ok := id[l+r]; !ok {
+			id[l+r] = uint32(len(v.Texts))
+			v.Texts, v.Attrs = append(v.Texts, l+r), append(v.Attrs, format.AttrNormal)
+		}
+		v.Merges = append(v.Merges, format.TokMerge{Left: id[l], Right: id[r], Rank: uint32(rank), Result: id[l+r]})
+	}
+	return v
+}
+
+func (v *vocabulary) section(t testing.TB) []byte {
+	if v.Tokens == 0 {
+		v.Tokens = len(v.Texts)
+	}
+	if v.Kind != format.TokSPM && v.Kind != format.TokUnigram && v.Kind != format.TokPlamo {
+		v.Scores = nil
+	}
+	b, err := format.EncodeTokenizer(&v.TokenizerTables)
+	require.NoError(t, err)
+	return b
+}
+
+func (v *vocabulary) open(t testing.TB) *Tokenizer {
+	tab, err := format.ParseTokenizer(v.section(t))
+	require.NoError(t, err)
+	tok, err := New(tab)
+	require.NoError(t, err)
+	return tok
+}
+
+// pieces encodes a text and shows each token's text.
+func pieces(t testing.TB, tok *Tokenizer, s string, opt Options) []string {
+	ids, err := tok.Encode(s, opt)
+	require.NoError(t, err)
+	var out []string
+	for _, id := range ids {
+		out = append(out, string(tok.tab.Text(id)))
+	}
+	return out
+}
+
+func TestMergesGoByRankThenFromTheLeft(t *testing.T) {
+	tok := bytePair(format.PreNone, "b c", "a b", "a a", "aa a").open(t)
+	require.Equal(t, []string{"a", "bc"}, pieces(t, tok, "abc", Options{}))
+	require.Equal(t, []string{"ab", "b"}, pieces(t, tok, "abb", Options{}))
+	require.Equal(t, []string{"aa", "aa"}, pieces(t, tok, "aaaa", Options{}))
+	require.Equal(t, []string{"aaa"}, pieces(t, tok, "aaa", Options{}))
+}
+
+func TestAMegabyteOfOneLetterIsFast(t *testing.T) {
+	big := strings.Repeat("a", 1<<20)
+	spm := small(format.TokSPM, "a", "aa", "aaaa", "aaaaaaaa")
+	uni := small(format.TokUnigram, "a", "aa", "aaaa")
+	uni.TokenTrie = map[string]int32{"a": 3, "aa": 4, "aaaa": 5}
+	word := small(format.TokWordPc, "▁a", "aa")
+	word.TokenTrie = map[string]int32{"▁a": 3, "aa": 4}
+	for name, v := range map[string]*vocabulary{
+		"byte pair without a rule": bytePair(format.PreNone, "a a", "aa aa", "aaaa aaaa"),
+		"byte pair":                bytePair(format.PreGPT4o, "a a", "aa aa", "aaaa aaaa"),
+		"SentencePiece":            spm, "Unigram": uni, "WordPiece": word,
+	} {
+		t.Run(name, func(t *testing.T) {
+			tok := v.open(t)
+			start := time.Now()
+			ids, err := tok.Encode(big, Options{})
+			require.NoError(t, err)
+			require.NotEmpty(t, ids)
+			require.Less(t, time.Since(start), 20*time.Second, "a quadratic algorithm would take minutes")
+			t.Logf("%v for %d tokens", time.Since(start), len(ids))
+		})
+	}
+}
+
+func TestEveryRuleTakesLinearTime(t *testing.T) {
+	const n = 1 << 15
+	for rule := range format.NumPreRules {
+		tok := bytePair(rule).open(t)
+		start := time.Now()
+		for _, unit := range []string{"A", "é", " ", "\n", " \n", "1", "'", "中", "é A", "IMGIMG", "\u0301", "\x00", "éA", "9 "} {
+			s := strings.Repeat(unit, n/len(unit))
+			ids, err := tok.Encode(s, Options{})
+			require.NoError(t, err)
+			require.Equal(t, s, tok.Detokenize(ids, false, false), "rule %d %q", rule, unit)
+		}
+		require.Less(t, time.Since(start), 30*time.Second, "rule %d", rule)
+	}
+}
+
+func TestSpecialTokensAreCutOutLongestFirst(t *testing.T) {
+	v := bytePair(format.PreGPT2)
+	n := uint32(len(v.Texts))
+	v.Texts = append(v.Texts, "<|a|>", "<|a|>x", "[user]", "<mask>", "<end>")
+	v.Attrs = append(v.Attrs, format.AttrControl, format.AttrControl, format.AttrUser, format.AttrControl|format.AttrLStrip,
+		format.AttrControl|format.AttrRStrip)
+	v.Specials = []uint32{n + 1, n + 2, n + 3, n, n + 4, 0, 2, 1}
+	tok := v.open(t)
+	parse := Options{ParseSpecial: true}
+	require.Equal(t, []string{"a", "<|a|>x", "<|a|>", "y"}, pieces(t, tok, "a<|a|>x<|a|>y", parse))
+	require.Equal(t, []string{"a", "[user]", "b"}, pieces(t, tok, "a[user]b", Options{}), "user-defined tokens are always found")
+	require.Len(t, pieces(t, tok, "<|a|>", Options{}), 5, "control tokens only when asked for")
+	require.Equal(t, []string{"a", "<mask>", "Ġ", "b"}, pieces(t, tok, "a \n<mask> b", parse))
+	require.Equal(t, []string{"a", "Ġ", "<end>", "b"}, pieces(t, tok, "a <end> \nb", parse))
+	require.Equal(t, []string{"<end>"}, pieces(t, tok, "<end>  ", parse))
+}
+
+func TestBOSIsAddedAsTheVocabularyAsksAndNeverTakenAway(t *testing.T) {
+	v := bytePair(format.PreGPT2)
+	v.Flags |= format.TokAddBOS
+	tok := v.open(t)
+	add := Options{AddSpecial: true, ParseSpecial: true}
+	require.Equal(t, []string{"<s>", "a"}, pieces(t, tok, "a", add))
+	require.Equal(t, []string{"<s>", "<s>", "a"}, pieces(t, tok, "<s>a", add))
+	require.Equal(t, []string{"<s>", "<s>", "a"}, pieces(t, tok, "<s><s>a", Options{ParseSpecial: true}))
+	require.Equal(t, []string{"<s>"}, pieces(t, tok, "", add))
+	require.Empty(t, pieces(t, tok, "", Options{}))
+	v.Flags &^= format.TokAddBOS
+	require.Equal(t, []string{"a"}, pieces(t, v.open(t), "a", add))
+	require.Equal(t, "<s>", tok.BOSText())
+	require.Equal(t, "</s>", tok.EOSText())
+	require.True(t, tok.IsEOG(2))
+	require.False(t, tok.IsEOG(1))
+	require.False(t, tok.IsEOG(-1))
+}
+
+func TestSentencePieceMergesByScoreAndFallsBackToBytes(t *testing.T) {
+	v := small(format.TokSPM, "▁", "h", "i", "hi", "▁hi", "<0xC3>", "<0xA9>")
+	v.Flags = format.TokSpacePrefix | format.TokEscapeSpaces
+	v.Attrs[8], v.Attrs[9] = format.AttrByte, format.AttrByte
+	for b := range 256 {
+		v.ByteTokens = append(v.ByteTokens, -1)
+		if b == 0xc3 || b == 0xa9 {
+			v.ByteTokens[b] = int32(8 + b%2)
+		}
+	}
+	v.ByteTokens[0xc3], v.ByteTokens[0xa9] = 8, 9
+	tok := v.open(t)
+	require.Equal(t, []string{"▁hi", "▁hi", "<0xC3>", "<0xA9>"}, pieces(t, tok, "hi hié", Options{}))
+	require.Equal(t, []string{"▁hi", "<unk>"}, pieces(t, tok, "hi\xff", Options{}))
+	ids, err := tok.Encode("hi hié", Options{})
+	require.NoError(t, err)
+	require.Equal(t, "hi hié", tok.Decode(ids))
+	require.Equal(t, " hi hié", string(tok.AppendPiece(tok.AppendPiece(tok.AppendPiece(tok.AppendPiece(nil, ids[0], false), ids[1], false),
+		ids[2], false), ids[3], false)), "pieces give bytes as they are, halves of a code point too")
+}
+
+func TestUnigramTakesTheBestPathAndJoinsUnknowns(t *testing.T) {
+	v := small(format.TokUnigram, "▁ab", "▁", "a", "b", "c")
+	v.Scores = []float32{0, 0, 0, -3, -1, -1.5, -1.25, -1}
+	v.Flags = format.TokSpacePrefix | format.TokEscapeSpaces | format.TokMergeSpaces | format.TokAddEOS
+	v.UnknownScore = -13
+	v.TokenTrie = map[string]int32{"▁ab": 3, "▁": 4, "a": 5, "b": 6, "c": 7}
+	tok := v.open(t)
+	require.Equal(t, []string{"▁ab", "▁", "c"}, pieces(t, tok, "ab   c ", Options{}))
+	require.Equal(t, []string{"▁", "<unk>", "c", "</s>"}, pieces(t, tok, "zzyc", Options{AddSpecial: true}))
+}
+
+func TestRWKVTakesTheLongestToken(t *testing.T) {
+	v := small(format.TokRWKV, "a", "ab", "abc", `\x00`, `\n\n`)
+	v.TokenTrie = map[string]int32{"a": 3, "ab": 4, "abc": 5, "\x00": 6, "\n\n": 7}
+	tok := v.open(t)
+	require.Equal(t, []string{"abc", "ab", "<unk>", `\x00`, `\n\n`, "<unk>"}, pieces(t, tok, "abcabd\x00\n\n\n", Options{}))
+	ids, err := tok.Encode("ab\x00\n\n", Options{})
+	require.NoError(t, err)
+	require.Equal(t, "ab\x00\n\n", tok.Decode(ids))
+}
+
+func TestWordPieceNormalisesAndCovers(t *testing.T) {
+	v := small(format.TokWordPc, "▁cafe", "s", "▁!", "▁中", "▁x")
+	v.Flags = format.TokLowercase | format.TokStripAccents | format.TokEscapeSpaces
+	v.Special[format.SpecialSEP] = 2
+	v.TokenTrie = map[string]int32{"▁cafe": 3, "s": 4, "▁!": 5, "▁中": 6, "▁x": 7}
+	tok := v.open(t)
+	require.Equal(t, []string{"<s>", "▁cafe", "s", "▁!", "▁中", "▁x", "<unk>", "</s>"}, pieces(t, tok, "CAFÉs! 中x  ZZ", Options{AddSpecial: true}))
+}
+
+func TestWithoutAVocabularyEncodeSaysSo(t *testing.T) {
+	v := small(format.TokNone)
+	v.Texts, v.Attrs, v.Specials, v.Tokens = nil, nil, nil, 512
+	v.Special[format.SpecialUNK], v.Special[format.SpecialBOS], v.Special[format.SpecialEOS] = -1, -1, -1
+	tok := v.open(t)
+	_, err := tok.Encode("a", Options{})
+	require.ErrorIs(t, err, ErrNoVocabulary)
+	require.Equal(t, 512, tok.VocabSize())
+	require.Empty(t, tok.Decode([]int32{1, 2}))
+}
+
+func TestCleanedSpaces(t *testing.T) {
+	for in, want := range map[string]string{
+		"a , b . c ?": "a, b. c?", "it 's we 're I 'm": "it's we're I'm", "don 't": "don 't", "a ' b": "a'b", " ' ' ": "'' ", "": "",
+	} {
+		require.Equal(t, want, string(cleanSpaces([]byte(in))), "%q", in)
+	}
+}
