@@ -142,7 +142,7 @@ func (s *scan) job(ctx context.Context, j scanJob, buf []byte, bad *uint64) erro
 func (s *scan) chunksPass(ctx context.Context, workers int) error {
 	var left []int
 	for i, done := range s.chunkDone {
-		if lo, hi := s.chunkRange(uint64(i)); !done && lo < hi {
+		if !done {
 			left = append(left, i)
 		}
 	}

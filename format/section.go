@@ -102,7 +102,7 @@ func (s Section) End() uint64 { return s.Offset + s.Length }
 
 func alignUp(n, to uint64) uint64 { return (n + to - 1) &^ (to - 1) }
 
-// checkSections proves rules JNS-20 to JNS-25: order, alignment, no holes, no overlaps, nothing after the end.
+// checkSections proves rules JNS-20 to JNS-25 of SPEC.md: order, alignment, no holes, no overlaps, nothing after the end.
 func checkSections(ss []Section, tocEnd, fileLength uint64) error {
 	seen := map[SectionKind]bool{}
 	end, last := tocEnd, SectionKind(0)

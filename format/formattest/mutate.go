@@ -152,7 +152,8 @@ func sections(m Memory) []format.Section {
 // rechunk writes the chunk list anew.
 func rechunk(m Memory, first, list format.Section) {
 	for i := range list.Length / 32 {
-		lo, hi := max(i*format.ChunkSize, first.Offset), min((i+1)*format.ChunkSize, list.Offset)
+		hi := min((i+1)*format.ChunkSize, list.Offset)
+		lo := min(max(i*format.ChunkSize, first.Offset), hi)
 		d := blake3.Sum256(m[lo:hi])
 		copy(m[list.Offset+32*i:], d[:])
 	}
