@@ -34,6 +34,7 @@ type options struct {
 	files          []string
 	archs          bool
 	json, verbose  bool
+	steps          bool
 	leastSteps     int
 	peer           string // the binary; empty: stored references
 	prompts        []string
@@ -76,6 +77,7 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.archs, "archs", false, "judge the models of many architectures by rule 3")
 	f.BoolVar(&o.json, "json", false, "JSON instead of a table")
 	f.BoolVar(&o.verbose, "v", false, "print every prompt")
+	f.BoolVar(&o.steps, "steps", false, "print every step's errors, with -v")
 	f.IntVar(&o.leastSteps, "least-steps", 8, "steps that a prompt needs to be judged where only top logits are stored")
 	f.StringVar(&o.peer, "peer", "", "make references anew with this peer; \"build\" builds it first (cmd/internal/peer/build/build.sh)")
 	f.Func("prompt", "a prompt to use instead of the stored ones; repeatable; needs -peer", func(s string) error {
@@ -178,7 +180,7 @@ func agree(ctx context.Context, o options) (report, error) {
 		}
 		rep.Files = append(rep.Files, r)
 		if !o.json {
-			r.print(os.Stdout, o.verbose)
+			r.print(os.Stdout, o.verbose || o.steps, o.steps)
 		}
 	}
 	rep = rep.judged(o.archs)

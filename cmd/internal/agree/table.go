@@ -10,7 +10,7 @@ func printHead(w io.Writer) {
 	fmt.Fprintf(w, "%-36s %-6s %9s %9s %6s  %9s %9s %6s  %s\n", "file", "steps", "rms ours", "llama.cpp", "ratio", "max ours", "llama.cpp", "ratio", "greedy")
 }
 
-func (r result) print(w io.Writer, verbose bool) {
+func (r result) print(w io.Writer, verbose, steps bool) {
 	if r.Refused != "" {
 		fmt.Fprintf(w, "%-36s refused: %s\n", r.File, r.Refused)
 		return
@@ -25,6 +25,11 @@ func (r result) print(w io.Writer, verbose bool) {
 	if verbose {
 		for _, p := range r.Prompts {
 			line(w, fmt.Sprintf("  %s (%d tokens)", p.Name, p.Tokens), p.Paired, p.Ours, p.Theirs, p.Greedy, false)
+			for i, s := range p.steps {
+				if steps {
+					s.print(w, i)
+				}
+			}
 			if p.Drift > 0 {
 				fmt.Fprintf(w, "    the oracle made here differs from the stored one by %.2g\n", p.Drift)
 			}
@@ -33,6 +38,14 @@ func (r result) print(w io.Writer, verbose bool) {
 	for _, f := range r.Failures {
 		fmt.Fprintf(w, "    FAILED %s: %s\n", r.File, f)
 	}
+}
+
+func (s step) print(w io.Writer, i int) {
+	over := "top logits"
+	if s.Full {
+		over = "all logits"
+	}
+	fmt.Fprintf(w, "    step %-3d %s  rms %.6f %.6f  max %.5f %.5f  margin %.5f  %s\n", i, over, s.Ours.RMS, s.Theirs.RMS, s.Ours.Max, s.Theirs.Max, s.Margin, s.Description)
 }
 
 func line(w io.Writer, name string, steps int, o, t errs, g greedy, failed bool) {
