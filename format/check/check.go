@@ -16,12 +16,12 @@ const (
 	MaxOps     = 1 << 14
 	MaxBuffers = 1 << 13
 	MaxStates  = 1 << 12
-	MaxRopes   = 1 << 8
-	MaxPairs   = 1 << 12 // frequencies of a rope
+	MaxRopes   = 1 << 5
+	MaxPairs   = 1 << 11 // frequencies of a rope
 	MaxParts   = 64      // matrices of one operation
 	MaxUses    = 64      // operations that may use one tensor
 	MaxLen     = 1 << 26 // elements of a buffer, per row
-	MaxPerRow  = 1 << 30 // bytes of the arena, per row
+	MaxPerRow  = 1 << 25 // bytes of the arena, per row
 	MaxVocab   = 1 << 26
 	MaxHeads   = 1 << 12
 	MaxHeadDim = 1 << 12
@@ -47,11 +47,12 @@ type checker struct {
 	size    SizeFunc
 
 	flow     flow
-	uses     map[uint32]int // operations that use a tensor
-	touched  []bool         // buffers that some operation uses
-	appended []bool         // states that were filled
-	selected bool           // rows have been selected
-	experts  map[uint32]uint32
+	uses     map[uint32]int    // by tensor: operations that use it
+	touched  []bool            // buffers that some operation uses
+	appended []bool            // states that were filled
+	turned   []bool            // ropes that some operation uses
+	selected bool              // rows have been selected
+	experts  map[uint32]uint32 // by route buffer: number of experts to choose among
 }
 
 func corrupt(text string, args ...any) error {
@@ -165,6 +166,7 @@ func (k *checker) ropes() error {
 	if len(k.p.Ropes) > MaxRopes {
 		return corrupt("%d ropes, at most %d", len(k.p.Ropes), MaxRopes)
 	}
+	k.turned = make([]bool, len(k.p.Ropes))
 	for i, r := range k.p.Ropes {
 		if len(r.Freqs) == 0 || len(r.Freqs) > MaxPairs || !format.Finite(r.MScale) {
 			return corrupt("rope %d: %d frequencies, scale %g", i, len(r.Freqs), r.MScale)
@@ -188,6 +190,11 @@ func (k *checker) end() error {
 	for i, a := range k.appended {
 		if !a {
 			return corrupt("state %d is never filled", i)
+		}
+	}
+	for i, t := range k.turned {
+		if !t {
+			return corrupt("rope %d is used by no operation", i)
 		}
 	}
 	if !k.selected {

@@ -97,6 +97,7 @@ func TestUnprovableProgramsAreRefusedWithTheOperation(t *testing.T) {
 		{"buffer not used", "no operation", false, func(p *program, _ []format.Tensor) {
 			p.Buffers = append(p.Buffers, format.Buffer{Type: format.ElemF32, Region: format.RegionPerRow, Len: 16})
 		}},
+		{"rope not used", "rope 1 is used by no operation", false, func(p *program, _ []format.Tensor) { p.Ropes = append(p.Ropes, p.Ropes[0]) }},
 		{"unknown activation", "not supported", false, func(p *program, _ []format.Tensor) { find[*format.ActivationParams](p, 0).Act = 99 }},
 		{"unknown version", "version 2", false, func(p *program, _ []format.Tensor) { p.Ops[1].Version = 2 }},
 		{"foreign operands", "do not belong", false, func(p *program, _ []format.Tensor) { p.Ops[1].Params = p.Ops[0].Params }},

@@ -174,6 +174,7 @@ func (k *checker) rope(p *format.RopeParams, o *operands) error {
 	if uint64(p.Table) >= uint64(len(k.p.Ropes)) {
 		return corrupt("rope %d of %d", p.Table, len(k.p.Ropes))
 	}
+	k.turned[p.Table] = true
 	pairs := len(k.p.Ropes[p.Table].Freqs)
 	if p.Heads == 0 || p.Heads > MaxHeads || p.HeadDim == 0 || p.HeadDim > MaxHeadDim || 2*pairs > int(p.HeadDim) {
 		return corrupt("%d heads of %d elements, %d pairs", p.Heads, p.HeadDim, pairs)
