@@ -244,3 +244,19 @@ func TestVerifyRefusesAProgramThatTheSourceDoesNotLeadTo(t *testing.T) {
 	require.ErrorIs(t, err, ErrVerify)
 	require.ErrorContains(t, err, "section program is not what the source leads to")
 }
+
+func TestRestoreOfADamagedContainerLeavesNothing(t *testing.T) {
+	rep := compile(t, Options{Source: write(t, small("llama").file())})
+	b, err := os.ReadFile(rep.Output)
+	require.NoError(t, err)
+	for _, s := range rep.Sections {
+		if s.Kind == format.SectionLayers {
+			b[s.Offset+s.Length/2] ^= 1
+		}
+	}
+	require.NoError(t, os.WriteFile(rep.Output, b, 0o666))
+	dir := t.TempDir()
+	_, err = Restore(context.Background(), RestoreOptions{Container: rep.Output, Output: dir})
+	require.ErrorIs(t, err, ErrMismatch)
+	require.Empty(t, entries(t, dir))
+}

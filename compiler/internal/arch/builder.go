@@ -21,13 +21,14 @@ type Builder struct {
 	layer int
 	errs  []error
 	order int
+	ropes map[string]int // index of the table of a rotation already computed
 }
 
 // maxProblems bounds the list of problems; a header that promises a million layers must not produce a million lines.
 const maxProblems = 24
 
 func newBuilder(set *gguf.Set, name string) *Builder {
-	b := &Builder{set: set, layer: -1, g: &Graph{Arch: name, Logits: NoValue, Uses: map[*gguf.Tensor]*Use{}}}
+	b := &Builder{set: set, layer: -1, ropes: map[string]int{}, g: &Graph{Arch: name, Logits: NoValue, Uses: map[*gguf.Tensor]*Use{}}}
 	b.readHyper()
 	return b
 }

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -95,7 +96,17 @@ func (b *Builder) ropeFactors(n uint32) []float32 {
 
 // RopeTable computes a rotation and gives the index of its table; equal tables are shared.
 func (b *Builder) RopeTable(r Rotation) int {
+	key := fmt.Sprint(r)
+	if i, ok := b.ropes[key]; ok {
+		return i
+	}
 	t := r.Table()
+	i := b.addRope(t)
+	b.ropes[key] = i
+	return i
+}
+
+func (b *Builder) addRope(t format.Rope) int {
 	for i, o := range b.g.Ropes {
 		if slices.Equal(o.Freqs, t.Freqs) && o.MScale == t.MScale {
 			return i
