@@ -78,6 +78,9 @@ func (e *Engine) load(o Options) (err error) {
 	if err = check.Program(e.c.Program, e.c.Tensors, TileSize); err != nil {
 		return err
 	}
+	if e.opts.Batch, err = fitBatch(e.c.Program, e.opts, o.Batch != 0, sched.AvailableMemory()); err != nil {
+		return err
+	}
 	if b := e.c.Tokenizer(); len(b) > 0 {
 		t, err := format.ParseTokenizer(b)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"jns/format"
 	"jns/kernels"
 	"jns/runtime/internal/sched"
 )
@@ -64,3 +65,29 @@ func KernelSets() []string { return kernels.Available() }
 
 // DefaultThreads is the number of workers that an engine uses when it is not told one.
 func DefaultThreads() int { return sched.Available().Workers() }
+
+// arenaShare is the part of the available memory that the arena may take: the rest is for keys and values and for the weights' pages.
+const arenaShare = 4
+
+// fitBatch makes the arena fit the memory: a batch that the user did not ask for is made smaller (which changes no result), one that he did ask for is refused.
+func fitBatch(p *format.Program, o Options, asked bool, available uint64) (int, error) {
+	if available == 0 {
+		return o.Batch, nil
+	}
+	limit := available / arenaShare
+	need := func(batch int) uint64 { return uint64(batch)*p.PerRow + p.Fixed + uint64(o.Threads)*p.PerWorker }
+	if need(o.Batch) <= limit {
+		return o.Batch, nil
+	}
+	if asked {
+		return 0, fmt.Errorf("%w: --batch %d needs an arena of %d MiB, %d MiB of memory are available for it; leave it out or make it smaller", ErrOption, o.Batch, need(o.Batch)>>20, limit>>20)
+	}
+	batch := o.Batch
+	for batch > 1 && need(batch) > limit {
+		batch /= 2
+	}
+	if need(batch) > limit {
+		return 0, fmt.Errorf("%w: the program's arena needs %d MiB, %d MiB of memory are available for it", ErrOption, need(batch)>>20, limit>>20)
+	}
+	return batch, nil
+}

@@ -1,0 +1,5 @@
+//go:build !darwin
+
+package sched
+
+func systemMemory() uint64 { return 0 }
