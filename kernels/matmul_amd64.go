@@ -21,10 +21,11 @@ type kernel = func(*amd64.GemmArgs)
 type product struct {
 	layout *tile.Layout
 	name   string
-	s0, s1 int      // bytes of a source block of 16 rows in the two streams
-	scales int      // bytes of expanded scales per 32 columns
-	direct bool     // codes need no expansion: panels read them from the weights
-	gemv   []kernel // by activation rows − 1
+	s0, s1 int     // bytes of a source block of 16 rows in the two streams
+	scales int     // bytes of expanded scales per 32 columns
+	direct bool    // codes need no expansion: panels read them from the weights
+	gemv   []panel // by number of activation rows, largest first
+	few    int     // up to so many activation rows gemv is used
 	expand kernel
 	panels *panelSet
 }
@@ -60,8 +61,8 @@ type scratch struct {
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 func (p *product) matMul(a *MatMulArgs) {
-	if a.N <= len(p.gemv) {
-		p.multiplyDirect(a, 0, a.N)
+	if a.N <= p.few {
+		p.multiplyDirect(a)
 		return
 	}
 	s := scratches.Get().(*scratch)
@@ -72,18 +73,25 @@ func (p *product) matMul(a *MatMulArgs) {
 	scratches.Put(s)
 }
 
-// multiplyDirect computes activation rows n0 … n0+n by one gemv kernel.
-func (p *product) multiplyDirect(a *MatMulArgs, n0, n int) {
+// multiplyDirect lets gemv kernels take some tile rows, which stay in the cache if it takes more than one kernel for all activation rows.
+func (p *product) multiplyDirect(a *MatMulArgs) {
 	base := p.codesAt(a.Cols)
-	step := max(1, callBytes/n/int(a.WStride))
+	step := max(1, callBytes/min(a.N, 8)/int(a.WStride))
 	for t := 0; t < a.Tiles; t += step {
 		w := unsafe.Add(a.W, uintptr(t)*a.WStride)
-		g := amd64.GemmArgs{
-			P0: w, P1: unsafe.Add(w, base), Stride: a.WStride, Tiles: min(step, a.Tiles-t), Blocks: a.Cols / p.layout.Codec.Elems,
-			X: unsafe.Add(a.X, uintptr(n0)*a.XStride), XStride: a.XStride,
-			Y: unsafe.Add(a.Y, uintptr(n0)*a.YStride+uintptr(t)*64), YStride: a.YStride,
+		kernels := p.gemv
+		for n := 0; n < a.N; {
+			for kernels[0].cols > a.N-n {
+				kernels = kernels[1:]
+			}
+			g := amd64.GemmArgs{
+				P0: w, P1: unsafe.Add(w, base), Stride: a.WStride, Tiles: min(step, a.Tiles-t), Blocks: a.Cols / p.layout.Codec.Elems,
+				X: unsafe.Add(a.X, uintptr(n)*a.XStride), XStride: a.XStride,
+				Y: unsafe.Add(a.Y, uintptr(n)*a.YStride+uintptr(t)*64), YStride: a.YStride,
+			}
+			call(kernels[0].run, hide(&g))
+			n += kernels[0].cols
 		}
-		call(p.gemv[n-1], hide(&g))
 	}
 }
 

@@ -88,89 +88,121 @@ var avx512Products = []product{
 	{
 		layout: tile.Q8_0x16, name: "gemm_q8_0x16_q8x_32x6_avx512vnni",
 		s0: tile.Q8_0x16Scales, s1: tile.Q8_0x16Codes, scales: 64, direct: true,
-		gemv: []kernel{
-			amd64.Gemv_q8_0x16_q8x_16x1_avx512vnni,
-			amd64.Gemv_q8_0x16_q8x_16x2_avx512vnni,
-			amd64.Gemv_q8_0x16_q8x_16x3_avx512vnni,
-			amd64.Gemv_q8_0x16_q8x_16x4_avx512vnni,
+		gemv: []panel{
+			{8, amd64.Gemv_q8_0x16_q8x_16x8_avx512vnni},
+			{6, amd64.Gemv_q8_0x16_q8x_16x6_avx512vnni},
+			{5, amd64.Gemv_q8_0x16_q8x_16x5_avx512vnni},
+			{4, amd64.Gemv_q8_0x16_q8x_16x4_avx512vnni},
+			{3, amd64.Gemv_q8_0x16_q8x_16x3_avx512vnni},
+			{2, amd64.Gemv_q8_0x16_q8x_16x2_avx512vnni},
+			{1, amd64.Gemv_q8_0x16_q8x_16x1_avx512vnni},
 		},
+		few:    8,
 		expand: amd64.Expand_q8_0x16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{
 		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_32x6_avx512vnni",
 		s0: tile.Q4_0x16Scales, s1: tile.Q4_0x16Codes, scales: 64,
-		gemv: []kernel{
-			amd64.Gemv_q4_0x16_q8x_16x1_avx512vnni,
-			amd64.Gemv_q4_0x16_q8x_16x2_avx512vnni,
-			amd64.Gemv_q4_0x16_q8x_16x3_avx512vnni,
-			amd64.Gemv_q4_0x16_q8x_16x4_avx512vnni,
+		gemv: []panel{
+			{8, amd64.Gemv_q4_0x16_q8x_16x8_avx512vnni},
+			{6, amd64.Gemv_q4_0x16_q8x_16x6_avx512vnni},
+			{5, amd64.Gemv_q4_0x16_q8x_16x5_avx512vnni},
+			{4, amd64.Gemv_q4_0x16_q8x_16x4_avx512vnni},
+			{3, amd64.Gemv_q4_0x16_q8x_16x3_avx512vnni},
+			{2, amd64.Gemv_q4_0x16_q8x_16x2_avx512vnni},
+			{1, amd64.Gemv_q4_0x16_q8x_16x1_avx512vnni},
 		},
+		few:    16,
 		expand: amd64.Expand_q4_0x16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{
 		layout: tile.Q4_1x16, name: "gemm_q4_1x16_q8x_32x6_avx512vnni",
 		s0: tile.Q4_1x16Scales, s1: tile.Q4_1x16Codes, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q4_1x16_q8x_16x1_avx512vnni,
-			amd64.Gemv_q4_1x16_q8x_16x2_avx512vnni,
-			amd64.Gemv_q4_1x16_q8x_16x3_avx512vnni,
-			amd64.Gemv_q4_1x16_q8x_16x4_avx512vnni,
+		gemv: []panel{
+			{8, amd64.Gemv_q4_1x16_q8x_16x8_avx512vnni},
+			{6, amd64.Gemv_q4_1x16_q8x_16x6_avx512vnni},
+			{5, amd64.Gemv_q4_1x16_q8x_16x5_avx512vnni},
+			{4, amd64.Gemv_q4_1x16_q8x_16x4_avx512vnni},
+			{3, amd64.Gemv_q4_1x16_q8x_16x3_avx512vnni},
+			{2, amd64.Gemv_q4_1x16_q8x_16x2_avx512vnni},
+			{1, amd64.Gemv_q4_1x16_q8x_16x1_avx512vnni},
 		},
+		few:    16,
 		expand: amd64.Expand_q4_1x16_codes_16x32_avx512vnni, panels: avx512U8m,
 	},
 	{
 		layout: tile.Q5_0x16, name: "gemm_q5_0x16_q8x_32x6_avx512vnni",
 		s0: tile.Q5_0x16Scales, s1: tile.Q5_0x16Codes, scales: 64,
-		gemv: []kernel{
-			amd64.Gemv_q5_0x16_q8x_16x1_avx512vnni,
-			amd64.Gemv_q5_0x16_q8x_16x2_avx512vnni,
-			amd64.Gemv_q5_0x16_q8x_16x3_avx512vnni,
-			amd64.Gemv_q5_0x16_q8x_16x4_avx512vnni,
+		gemv: []panel{
+			{8, amd64.Gemv_q5_0x16_q8x_16x8_avx512vnni},
+			{6, amd64.Gemv_q5_0x16_q8x_16x6_avx512vnni},
+			{5, amd64.Gemv_q5_0x16_q8x_16x5_avx512vnni},
+			{4, amd64.Gemv_q5_0x16_q8x_16x4_avx512vnni},
+			{3, amd64.Gemv_q5_0x16_q8x_16x3_avx512vnni},
+			{2, amd64.Gemv_q5_0x16_q8x_16x2_avx512vnni},
+			{1, amd64.Gemv_q5_0x16_q8x_16x1_avx512vnni},
 		},
+		few:    12,
 		expand: amd64.Expand_q5_0x16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{
 		layout: tile.Q5_1x16, name: "gemm_q5_1x16_q8x_32x6_avx512vnni",
 		s0: tile.Q5_1x16Scales, s1: tile.Q5_1x16Codes, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q5_1x16_q8x_16x1_avx512vnni,
-			amd64.Gemv_q5_1x16_q8x_16x2_avx512vnni,
-			amd64.Gemv_q5_1x16_q8x_16x3_avx512vnni,
-			amd64.Gemv_q5_1x16_q8x_16x4_avx512vnni,
+		gemv: []panel{
+			{8, amd64.Gemv_q5_1x16_q8x_16x8_avx512vnni},
+			{6, amd64.Gemv_q5_1x16_q8x_16x6_avx512vnni},
+			{5, amd64.Gemv_q5_1x16_q8x_16x5_avx512vnni},
+			{4, amd64.Gemv_q5_1x16_q8x_16x4_avx512vnni},
+			{3, amd64.Gemv_q5_1x16_q8x_16x3_avx512vnni},
+			{2, amd64.Gemv_q5_1x16_q8x_16x2_avx512vnni},
+			{1, amd64.Gemv_q5_1x16_q8x_16x1_avx512vnni},
 		},
+		few:    12,
 		expand: amd64.Expand_q5_1x16_codes_16x32_avx512vnni, panels: avx512U8m,
 	},
 	{
 		layout: tile.Q4_Kx16, name: "gemm_q4_kx16_q8x_32x6_avx512vnni",
 		s0: 0, s1: tile.Q4_Kx16Block, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q4_kx16_q8x_16x1_avx512vnni,
-			amd64.Gemv_q4_kx16_q8x_16x2_avx512vnni,
-			amd64.Gemv_q4_kx16_q8x_16x3_avx512vnni,
-			amd64.Gemv_q4_kx16_q8x_16x4_avx512vnni,
+		gemv: []panel{
+			{8, amd64.Gemv_q4_kx16_q8x_16x8_avx512vnni},
+			{6, amd64.Gemv_q4_kx16_q8x_16x6_avx512vnni},
+			{5, amd64.Gemv_q4_kx16_q8x_16x5_avx512vnni},
+			{4, amd64.Gemv_q4_kx16_q8x_16x4_avx512vnni},
+			{3, amd64.Gemv_q4_kx16_q8x_16x3_avx512vnni},
+			{2, amd64.Gemv_q4_kx16_q8x_16x2_avx512vnni},
+			{1, amd64.Gemv_q4_kx16_q8x_16x1_avx512vnni},
 		},
+		few:    16,
 		expand: amd64.Expand_q4_kx16_codes_16x32_avx512vnni, panels: avx512U8m,
 	},
 	{
 		layout: tile.Q5_Kx16, name: "gemm_q5_kx16_q8x_32x6_avx512vnni",
 		s0: 0, s1: tile.Q5_Kx16Block, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q5_kx16_q8x_16x1_avx512vnni,
-			amd64.Gemv_q5_kx16_q8x_16x2_avx512vnni,
-			amd64.Gemv_q5_kx16_q8x_16x3_avx512vnni,
-			amd64.Gemv_q5_kx16_q8x_16x4_avx512vnni,
+		gemv: []panel{
+			{8, amd64.Gemv_q5_kx16_q8x_16x8_avx512vnni},
+			{6, amd64.Gemv_q5_kx16_q8x_16x6_avx512vnni},
+			{5, amd64.Gemv_q5_kx16_q8x_16x5_avx512vnni},
+			{4, amd64.Gemv_q5_kx16_q8x_16x4_avx512vnni},
+			{3, amd64.Gemv_q5_kx16_q8x_16x3_avx512vnni},
+			{2, amd64.Gemv_q5_kx16_q8x_16x2_avx512vnni},
+			{1, amd64.Gemv_q5_kx16_q8x_16x1_avx512vnni},
 		},
+		few:    12,
 		expand: amd64.Expand_q5_kx16_codes_16x32_avx512vnni, panels: avx512U8m,
 	},
 	{
 		layout: tile.Q6_Kx16, name: "gemm_q6_kx16_q8x_32x6_avx512vnni",
 		s0: tile.Q6_Kx16D, s1: tile.Q6_Kx16Block, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q6_kx16_q8x_16x1_avx512vnni,
-			amd64.Gemv_q6_kx16_q8x_16x2_avx512vnni,
-			amd64.Gemv_q6_kx16_q8x_16x3_avx512vnni,
-			amd64.Gemv_q6_kx16_q8x_16x4_avx512vnni,
+		gemv: []panel{
+			{8, amd64.Gemv_q6_kx16_q8x_16x8_avx512vnni},
+			{6, amd64.Gemv_q6_kx16_q8x_16x6_avx512vnni},
+			{5, amd64.Gemv_q6_kx16_q8x_16x5_avx512vnni},
+			{4, amd64.Gemv_q6_kx16_q8x_16x4_avx512vnni},
+			{3, amd64.Gemv_q6_kx16_q8x_16x3_avx512vnni},
+			{2, amd64.Gemv_q6_kx16_q8x_16x2_avx512vnni},
+			{1, amd64.Gemv_q6_kx16_q8x_16x1_avx512vnni},
 		},
+		few:    8,
 		expand: amd64.Expand_q6_kx16_codes_16x32_avx512vnni, panels: avx512U8g,
 	},
 }
@@ -209,65 +241,73 @@ var avxvnniProducts = []product{
 	{
 		layout: tile.Q8_0x16, name: "gemm_q8_0x16_q8x_8x6_avxvnni",
 		s0: tile.Q8_0x16Scales, s1: tile.Q8_0x16Codes, scales: 64, direct: true,
-		gemv: []kernel{
-			amd64.Gemv_q8_0x16_q8x_16x1_avxvnni,
+		gemv: []panel{
+			{1, amd64.Gemv_q8_0x16_q8x_16x1_avxvnni},
 		},
+		few:    1,
 		expand: amd64.Expand_q8_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
 		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_8x6_avxvnni",
 		s0: tile.Q4_0x16Scales, s1: tile.Q4_0x16Codes, scales: 64,
-		gemv: []kernel{
-			amd64.Gemv_q4_0x16_q8x_16x1_avxvnni,
+		gemv: []panel{
+			{1, amd64.Gemv_q4_0x16_q8x_16x1_avxvnni},
 		},
+		few:    1,
 		expand: amd64.Expand_q4_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
 		layout: tile.Q4_1x16, name: "gemm_q4_1x16_q8x_8x6_avxvnni",
 		s0: tile.Q4_1x16Scales, s1: tile.Q4_1x16Codes, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q4_1x16_q8x_16x1_avxvnni,
+		gemv: []panel{
+			{1, amd64.Gemv_q4_1x16_q8x_16x1_avxvnni},
 		},
+		few:    1,
 		expand: amd64.Expand_q4_1x16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
 		layout: tile.Q5_0x16, name: "gemm_q5_0x16_q8x_8x6_avxvnni",
 		s0: tile.Q5_0x16Scales, s1: tile.Q5_0x16Codes, scales: 64,
-		gemv: []kernel{
-			amd64.Gemv_q5_0x16_q8x_16x1_avxvnni,
+		gemv: []panel{
+			{1, amd64.Gemv_q5_0x16_q8x_16x1_avxvnni},
 		},
+		few:    1,
 		expand: amd64.Expand_q5_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
 		layout: tile.Q5_1x16, name: "gemm_q5_1x16_q8x_8x6_avxvnni",
 		s0: tile.Q5_1x16Scales, s1: tile.Q5_1x16Codes, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q5_1x16_q8x_16x1_avxvnni,
+		gemv: []panel{
+			{1, amd64.Gemv_q5_1x16_q8x_16x1_avxvnni},
 		},
+		few:    1,
 		expand: amd64.Expand_q5_1x16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
 		layout: tile.Q4_Kx16, name: "gemm_q4_kx16_q8x_8x6_avxvnni",
 		s0: 0, s1: tile.Q4_Kx16Block, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q4_kx16_q8x_16x1_avxvnni,
+		gemv: []panel{
+			{1, amd64.Gemv_q4_kx16_q8x_16x1_avxvnni},
 		},
+		few:    1,
 		expand: amd64.Expand_q4_kx16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
 		layout: tile.Q5_Kx16, name: "gemm_q5_kx16_q8x_8x6_avxvnni",
 		s0: 0, s1: tile.Q5_Kx16Block, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q5_kx16_q8x_16x1_avxvnni,
+		gemv: []panel{
+			{1, amd64.Gemv_q5_kx16_q8x_16x1_avxvnni},
 		},
+		few:    1,
 		expand: amd64.Expand_q5_kx16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
 		layout: tile.Q6_Kx16, name: "gemm_q6_kx16_q8x_8x6_avxvnni",
 		s0: tile.Q6_Kx16D, s1: tile.Q6_Kx16Block, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q6_kx16_q8x_16x1_avxvnni,
+		gemv: []panel{
+			{1, amd64.Gemv_q6_kx16_q8x_16x1_avxvnni},
 		},
+		few:    1,
 		expand: amd64.Expand_q6_kx16_codes_16x32_avxvnni, panels: avxvnniU8g,
 	},
 }
@@ -330,65 +370,73 @@ var avx2Products = []product{
 	{
 		layout: tile.Q8_0x16, name: "gemm_q8_0x16_q8x_8x4_avx2",
 		s0: tile.Q8_0x16Scales, s1: tile.Q8_0x16Codes, scales: 64, direct: true,
-		gemv: []kernel{
-			amd64.Gemv_q8_0x16_q8x_16x1_avx2,
+		gemv: []panel{
+			{1, amd64.Gemv_q8_0x16_q8x_16x1_avx2},
 		},
+		few:    1,
 		expand: amd64.Expand_q8_0x16_codes_16x32_avx2, panels: avx2U8s,
 	},
 	{
 		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_8x4_avx2",
 		s0: tile.Q4_0x16Scales, s1: tile.Q4_0x16Codes, scales: 64,
-		gemv: []kernel{
-			amd64.Gemv_q4_0x16_q8x_16x1_avx2,
+		gemv: []panel{
+			{1, amd64.Gemv_q4_0x16_q8x_16x1_avx2},
 		},
+		few:    1,
 		expand: amd64.Expand_q4_0x16_codes_16x32_avx2, panels: avx2U4s,
 	},
 	{
 		layout: tile.Q4_1x16, name: "gemm_q4_1x16_q8x_8x4_avx2",
 		s0: tile.Q4_1x16Scales, s1: tile.Q4_1x16Codes, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q4_1x16_q8x_16x1_avx2,
+		gemv: []panel{
+			{1, amd64.Gemv_q4_1x16_q8x_16x1_avx2},
 		},
+		few:    1,
 		expand: amd64.Expand_q4_1x16_codes_16x32_avx2, panels: avx2U4m,
 	},
 	{
 		layout: tile.Q5_0x16, name: "gemm_q5_0x16_q8x_8x4_avx2",
 		s0: tile.Q5_0x16Scales, s1: tile.Q5_0x16Codes, scales: 64,
-		gemv: []kernel{
-			amd64.Gemv_q5_0x16_q8x_16x1_avx2,
+		gemv: []panel{
+			{1, amd64.Gemv_q5_0x16_q8x_16x1_avx2},
 		},
+		few:    1,
 		expand: amd64.Expand_q5_0x16_codes_16x32_avx2, panels: avx2U5s,
 	},
 	{
 		layout: tile.Q5_1x16, name: "gemm_q5_1x16_q8x_8x4_avx2",
 		s0: tile.Q5_1x16Scales, s1: tile.Q5_1x16Codes, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q5_1x16_q8x_16x1_avx2,
+		gemv: []panel{
+			{1, amd64.Gemv_q5_1x16_q8x_16x1_avx2},
 		},
+		few:    1,
 		expand: amd64.Expand_q5_1x16_codes_16x32_avx2, panels: avx2U5m,
 	},
 	{
 		layout: tile.Q4_Kx16, name: "gemm_q4_kx16_q8x_8x4_avx2",
 		s0: 0, s1: tile.Q4_Kx16Block, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q4_kx16_q8x_16x1_avx2,
+		gemv: []panel{
+			{1, amd64.Gemv_q4_kx16_q8x_16x1_avx2},
 		},
+		few:    1,
 		expand: amd64.Expand_q4_kx16_codes_16x32_avx2, panels: avx2U4m,
 	},
 	{
 		layout: tile.Q5_Kx16, name: "gemm_q5_kx16_q8x_8x4_avx2",
 		s0: 0, s1: tile.Q5_Kx16Block, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q5_kx16_q8x_16x1_avx2,
+		gemv: []panel{
+			{1, amd64.Gemv_q5_kx16_q8x_16x1_avx2},
 		},
+		few:    1,
 		expand: amd64.Expand_q5_kx16_codes_16x32_avx2, panels: avx2U5m,
 	},
 	{
 		layout: tile.Q6_Kx16, name: "gemm_q6_kx16_q8x_8x4_avx2",
 		s0: tile.Q6_Kx16D, s1: tile.Q6_Kx16Block, scales: 128,
-		gemv: []kernel{
-			amd64.Gemv_q6_kx16_q8x_16x1_avx2,
+		gemv: []panel{
+			{1, amd64.Gemv_q6_kx16_q8x_16x1_avx2},
 		},
+		few:    1,
 		expand: amd64.Expand_q6_kx16_codes_16x32_avx2, panels: avx2U6g,
 	},
 }

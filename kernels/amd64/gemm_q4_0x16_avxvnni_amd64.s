@@ -35,7 +35,8 @@ block:
 	VPBROADCASTD (R9), Y6
 	LONG $0x505de2c4; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
 	LONG $0x5055e2c4; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
-	PREFETCHT0   4096(R8)
+	PREFETCHT1   16384(R8)
+	PREFETCHT0   1024(R8)
 	VMOVDQU      64(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      96(R8), Y5
@@ -50,7 +51,8 @@ block:
 	VPBROADCASTD 8(R9), Y6
 	LONG $0x505de2c4; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
 	LONG $0x5055e2c4; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
-	PREFETCHT0   4160(R8)
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   1088(R8)
 	VMOVDQU      192(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      224(R8), Y5
@@ -67,7 +69,8 @@ block:
 	VPBROADCASTD 16(R9), Y6
 	LONG $0x505de2c4; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
 	LONG $0x5055e2c4; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
-	PREFETCHT0   4224(R8)
+	PREFETCHT1   16512(R8)
+	PREFETCHT0   1152(R8)
 	VMOVDQU      64(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -86,7 +89,8 @@ block:
 	VPBROADCASTD 24(R9), Y6
 	LONG $0x505de2c4; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
 	LONG $0x5055e2c4; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
-	PREFETCHT0   4288(R8)
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   1216(R8)
 	VMOVDQU      192(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -157,7 +161,8 @@ block:
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, (BX)
-	PREFETCHT0 4096(DX)
+	PREFETCHT1 16384(DX)
+	PREFETCHT0 1024(DX)
 	VMOVDQU    64(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
@@ -166,7 +171,8 @@ block:
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 128(BX)
-	PREFETCHT0 4160(DX)
+	PREFETCHT1 16448(DX)
+	PREFETCHT0 1088(DX)
 	VMOVDQU    192(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
@@ -176,7 +182,8 @@ block:
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 256(BX)
-	PREFETCHT0 4224(DX)
+	PREFETCHT1 16512(DX)
+	PREFETCHT0 1152(DX)
 	VMOVDQU    64(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -187,7 +194,8 @@ block:
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 384(BX)
-	PREFETCHT0 4288(DX)
+	PREFETCHT1 16576(DX)
+	PREFETCHT0 1216(DX)
 	VMOVDQU    192(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0

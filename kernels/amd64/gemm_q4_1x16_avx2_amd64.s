@@ -31,7 +31,8 @@ block:
 	VPBROADCASTD (R9), Y4
 	VPMADDUBSW   Y4, Y2, Y2
 	VPMADDUBSW   Y4, Y3, Y3
-	PREFETCHT0   4096(R8)
+	PREFETCHT1   16384(R8)
+	PREFETCHT0   1024(R8)
 	VMOVDQU      64(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      96(R8), Y5
@@ -50,7 +51,8 @@ block:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	PREFETCHT0   4160(R8)
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   1088(R8)
 	VMOVDQU      192(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      224(R8), Y5
@@ -71,7 +73,8 @@ block:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	PREFETCHT0   4224(R8)
+	PREFETCHT1   16512(R8)
+	PREFETCHT0   1152(R8)
 	VMOVDQU      64(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -94,7 +97,8 @@ block:
 	VPADDW       Y4, Y2, Y2
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
-	PREFETCHT0   4288(R8)
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   1216(R8)
 	VMOVDQU      192(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -194,14 +198,16 @@ block:
 	VMOVDQU    (DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, (BX)
-	PREFETCHT0 4096(DX)
+	PREFETCHT1 16384(DX)
+	PREFETCHT0 1024(DX)
 	VMOVDQU    64(DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 64(BX)
 	VMOVDQU    128(DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 128(BX)
-	PREFETCHT0 4160(DX)
+	PREFETCHT1 16448(DX)
+	PREFETCHT0 1088(DX)
 	VMOVDQU    192(DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 192(BX)
@@ -209,7 +215,8 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 256(BX)
-	PREFETCHT0 4224(DX)
+	PREFETCHT1 16512(DX)
+	PREFETCHT0 1152(DX)
 	VMOVDQU    64(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
@@ -218,7 +225,8 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 384(BX)
-	PREFETCHT0 4288(DX)
+	PREFETCHT1 16576(DX)
+	PREFETCHT0 1216(DX)
 	VMOVDQU    192(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0

@@ -44,28 +44,32 @@ block:
 	VMOVDQU32         256(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     (R8), Z8, Z7
-	PREFETCHT0        4096(DI)
+	PREFETCHT1        16384(DI)
+	PREFETCHT0        1024(DI)
 	VMOVDQU32         320(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     4(R8), Z8, Z7
 	VMOVDQU32         384(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     8(R8), Z8, Z7
-	PREFETCHT0        4160(DI)
+	PREFETCHT1        16448(DI)
+	PREFETCHT0        1088(DI)
 	VMOVDQU32         448(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     12(R8), Z8, Z7
 	VMOVDQU32         512(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     16(R8), Z8, Z7
-	PREFETCHT0        4224(DI)
+	PREFETCHT1        16512(DI)
+	PREFETCHT0        1152(DI)
 	VMOVDQU32         576(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     20(R8), Z8, Z7
 	VMOVDQU32         640(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     24(R8), Z8, Z7
-	PREFETCHT0        4288(DI)
+	PREFETCHT1        16576(DI)
+	PREFETCHT0        1216(DI)
 	VMOVDQU32         704(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     28(R8), Z8, Z7
@@ -82,32 +86,37 @@ block:
 
 	// sub-block 1, scale 0
 	VPXORD            Z7, Z7, Z7
-	PREFETCHT0        4352(DI)
+	PREFETCHT1        16640(DI)
+	PREFETCHT0        1280(DI)
 	VPSRLD            $0x04, 256(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     48(R8), Z8, Z7
 	VPSRLD            $0x04, 320(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     52(R8), Z8, Z7
-	PREFETCHT0        4416(DI)
+	PREFETCHT1        16704(DI)
+	PREFETCHT0        1344(DI)
 	VPSRLD            $0x04, 384(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     56(R8), Z8, Z7
 	VPSRLD            $0x04, 448(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     60(R8), Z8, Z7
-	PREFETCHT0        4480(DI)
+	PREFETCHT1        16768(DI)
+	PREFETCHT0        1408(DI)
 	VPSRLD            $0x04, 512(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     64(R8), Z8, Z7
 	VPSRLD            $0x04, 576(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     68(R8), Z8, Z7
-	PREFETCHT0        4544(DI)
+	PREFETCHT1        16832(DI)
+	PREFETCHT0        1472(DI)
 	VPSRLD            $0x04, 640(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     72(R8), Z8, Z7
-	PREFETCHT0        4608(DI)
+	PREFETCHT1        16896(DI)
+	PREFETCHT0        1536(DI)
 	VPSRLD            $0x04, 704(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     76(R8), Z8, Z7
@@ -127,28 +136,32 @@ block:
 	VMOVDQU32         768(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     96(R8), Z8, Z7
-	PREFETCHT0        4672(DI)
+	PREFETCHT1        16960(DI)
+	PREFETCHT0        1600(DI)
 	VMOVDQU32         832(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     100(R8), Z8, Z7
 	VMOVDQU32         896(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     104(R8), Z8, Z7
-	PREFETCHT0        4736(DI)
+	PREFETCHT1        17024(DI)
+	PREFETCHT0        1664(DI)
 	VMOVDQU32         960(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     108(R8), Z8, Z7
 	VMOVDQU32         1024(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     112(R8), Z8, Z7
-	PREFETCHT0        4800(DI)
+	PREFETCHT1        17088(DI)
+	PREFETCHT0        1728(DI)
 	VMOVDQU32         1088(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     116(R8), Z8, Z7
 	VMOVDQU32         1152(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     120(R8), Z8, Z7
-	PREFETCHT0        4864(DI)
+	PREFETCHT1        17152(DI)
+	PREFETCHT0        1792(DI)
 	VMOVDQU32         1216(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     124(R8), Z8, Z7
@@ -165,32 +178,37 @@ block:
 
 	// sub-block 3, scale 0
 	VPXORD            Z7, Z7, Z7
-	PREFETCHT0        4928(DI)
+	PREFETCHT1        17216(DI)
+	PREFETCHT0        1856(DI)
 	VPSRLD            $0x04, 768(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     144(R8), Z8, Z7
 	VPSRLD            $0x04, 832(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     148(R8), Z8, Z7
-	PREFETCHT0        4992(DI)
+	PREFETCHT1        17280(DI)
+	PREFETCHT0        1920(DI)
 	VPSRLD            $0x04, 896(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     152(R8), Z8, Z7
 	VPSRLD            $0x04, 960(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     156(R8), Z8, Z7
-	PREFETCHT0        5056(DI)
+	PREFETCHT1        17344(DI)
+	PREFETCHT0        1984(DI)
 	VPSRLD            $0x04, 1024(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     160(R8), Z8, Z7
 	VPSRLD            $0x04, 1088(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     164(R8), Z8, Z7
-	PREFETCHT0        5120(DI)
+	PREFETCHT1        17408(DI)
+	PREFETCHT0        2048(DI)
 	VPSRLD            $0x04, 1152(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     168(R8), Z8, Z7
-	PREFETCHT0        5184(DI)
+	PREFETCHT1        17472(DI)
+	PREFETCHT0        2112(DI)
 	VPSRLD            $0x04, 1216(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     172(R8), Z8, Z7
@@ -210,28 +228,32 @@ block:
 	VMOVDQU32         1280(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     192(R8), Z6, Z4
-	PREFETCHT0        5248(DI)
+	PREFETCHT1        17536(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         1344(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     196(R8), Z6, Z4
 	VMOVDQU32         1408(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     200(R8), Z6, Z4
-	PREFETCHT0        5312(DI)
+	PREFETCHT1        17600(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         1472(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     204(R8), Z6, Z4
 	VMOVDQU32         1536(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     208(R8), Z6, Z4
-	PREFETCHT0        5376(DI)
+	PREFETCHT1        17664(DI)
+	PREFETCHT0        2304(DI)
 	VMOVDQU32         1600(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     212(R8), Z6, Z4
 	VMOVDQU32         1664(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     216(R8), Z6, Z4
-	PREFETCHT0        5440(DI)
+	PREFETCHT1        17728(DI)
+	PREFETCHT0        2368(DI)
 	VMOVDQU32         1728(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     220(R8), Z6, Z4
@@ -248,32 +270,37 @@ block:
 
 	// sub-block 5, scale 0
 	VPXORD            Z4, Z4, Z4
-	PREFETCHT0        5504(DI)
+	PREFETCHT1        17792(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 1280(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     240(R8), Z6, Z4
 	VPSRLD            $0x04, 1344(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     244(R8), Z6, Z4
-	PREFETCHT0        5568(DI)
+	PREFETCHT1        17856(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 1408(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     248(R8), Z6, Z4
 	VPSRLD            $0x04, 1472(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     252(R8), Z6, Z4
-	PREFETCHT0        5632(DI)
+	PREFETCHT1        17920(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 1536(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     256(R8), Z6, Z4
 	VPSRLD            $0x04, 1600(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     260(R8), Z6, Z4
-	PREFETCHT0        5696(DI)
+	PREFETCHT1        17984(DI)
+	PREFETCHT0        2624(DI)
 	VPSRLD            $0x04, 1664(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     264(R8), Z6, Z4
-	PREFETCHT0        5760(DI)
+	PREFETCHT1        18048(DI)
+	PREFETCHT0        2688(DI)
 	VPSRLD            $0x04, 1728(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     268(R8), Z6, Z4
@@ -293,28 +320,32 @@ block:
 	VMOVDQU32         1792(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     288(R8), Z6, Z4
-	PREFETCHT0        5824(DI)
+	PREFETCHT1        18112(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1856(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     292(R8), Z6, Z4
 	VMOVDQU32         1920(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     296(R8), Z6, Z4
-	PREFETCHT0        5888(DI)
+	PREFETCHT1        18176(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1984(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     300(R8), Z6, Z4
 	VMOVDQU32         2048(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     304(R8), Z6, Z4
-	PREFETCHT0        5952(DI)
+	PREFETCHT1        18240(DI)
+	PREFETCHT0        2880(DI)
 	VMOVDQU32         2112(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     308(R8), Z6, Z4
 	VMOVDQU32         2176(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     312(R8), Z6, Z4
-	PREFETCHT0        6016(DI)
+	PREFETCHT1        18304(DI)
+	PREFETCHT0        2944(DI)
 	VMOVDQU32         2240(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     316(R8), Z6, Z4
@@ -331,32 +362,37 @@ block:
 
 	// sub-block 7, scale 0
 	VPXORD            Z4, Z4, Z4
-	PREFETCHT0        6080(DI)
+	PREFETCHT1        18368(DI)
+	PREFETCHT0        3008(DI)
 	VPSRLD            $0x04, 1792(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     336(R8), Z6, Z4
 	VPSRLD            $0x04, 1856(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     340(R8), Z6, Z4
-	PREFETCHT0        6144(DI)
+	PREFETCHT1        18432(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1920(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     344(R8), Z6, Z4
 	VPSRLD            $0x04, 1984(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     348(R8), Z6, Z4
-	PREFETCHT0        6208(DI)
+	PREFETCHT1        18496(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 2048(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     352(R8), Z6, Z4
 	VPSRLD            $0x04, 2112(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     356(R8), Z6, Z4
-	PREFETCHT0        6272(DI)
+	PREFETCHT1        18560(DI)
+	PREFETCHT0        3200(DI)
 	VPSRLD            $0x04, 2176(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     360(R8), Z6, Z4
-	PREFETCHT0        6336(DI)
+	PREFETCHT1        18624(DI)
+	PREFETCHT0        3264(DI)
 	VPSRLD            $0x04, 2240(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     364(R8), Z6, Z4
@@ -631,7 +667,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     (R8), Z10, Z8
 	VPDPBUSD.BCST     (R8)(R9*1), Z10, Z9
-	PREFETCHT0        4096(DI)
+	PREFETCHT1        16384(DI)
+	PREFETCHT0        1024(DI)
 	VMOVDQU32         320(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     4(R8), Z10, Z8
@@ -640,7 +677,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     8(R8), Z10, Z8
 	VPDPBUSD.BCST     8(R8)(R9*1), Z10, Z9
-	PREFETCHT0        4160(DI)
+	PREFETCHT1        16448(DI)
+	PREFETCHT0        1088(DI)
 	VMOVDQU32         448(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     12(R8), Z10, Z8
@@ -649,7 +687,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     16(R8), Z10, Z8
 	VPDPBUSD.BCST     16(R8)(R9*1), Z10, Z9
-	PREFETCHT0        4224(DI)
+	PREFETCHT1        16512(DI)
+	PREFETCHT0        1152(DI)
 	VMOVDQU32         576(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     20(R8), Z10, Z8
@@ -658,7 +697,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     24(R8), Z10, Z8
 	VPDPBUSD.BCST     24(R8)(R9*1), Z10, Z9
-	PREFETCHT0        4288(DI)
+	PREFETCHT1        16576(DI)
+	PREFETCHT0        1216(DI)
 	VMOVDQU32         704(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     28(R8), Z10, Z8
@@ -681,7 +721,8 @@ block:
 	// sub-block 1, scale 0
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z9, Z9, Z9
-	PREFETCHT0        4352(DI)
+	PREFETCHT1        16640(DI)
+	PREFETCHT0        1280(DI)
 	VPSRLD            $0x04, 256(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     48(R8), Z10, Z8
@@ -690,7 +731,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     52(R8), Z10, Z8
 	VPDPBUSD.BCST     52(R8)(R9*1), Z10, Z9
-	PREFETCHT0        4416(DI)
+	PREFETCHT1        16704(DI)
+	PREFETCHT0        1344(DI)
 	VPSRLD            $0x04, 384(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     56(R8), Z10, Z8
@@ -699,7 +741,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     60(R8), Z10, Z8
 	VPDPBUSD.BCST     60(R8)(R9*1), Z10, Z9
-	PREFETCHT0        4480(DI)
+	PREFETCHT1        16768(DI)
+	PREFETCHT0        1408(DI)
 	VPSRLD            $0x04, 512(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     64(R8), Z10, Z8
@@ -708,12 +751,14 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     68(R8), Z10, Z8
 	VPDPBUSD.BCST     68(R8)(R9*1), Z10, Z9
-	PREFETCHT0        4544(DI)
+	PREFETCHT1        16832(DI)
+	PREFETCHT0        1472(DI)
 	VPSRLD            $0x04, 640(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     72(R8), Z10, Z8
 	VPDPBUSD.BCST     72(R8)(R9*1), Z10, Z9
-	PREFETCHT0        4608(DI)
+	PREFETCHT1        16896(DI)
+	PREFETCHT0        1536(DI)
 	VPSRLD            $0x04, 704(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     76(R8), Z10, Z8
@@ -740,7 +785,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     96(R8), Z10, Z8
 	VPDPBUSD.BCST     96(R8)(R9*1), Z10, Z9
-	PREFETCHT0        4672(DI)
+	PREFETCHT1        16960(DI)
+	PREFETCHT0        1600(DI)
 	VMOVDQU32         832(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     100(R8), Z10, Z8
@@ -749,7 +795,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     104(R8), Z10, Z8
 	VPDPBUSD.BCST     104(R8)(R9*1), Z10, Z9
-	PREFETCHT0        4736(DI)
+	PREFETCHT1        17024(DI)
+	PREFETCHT0        1664(DI)
 	VMOVDQU32         960(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     108(R8), Z10, Z8
@@ -758,7 +805,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     112(R8), Z10, Z8
 	VPDPBUSD.BCST     112(R8)(R9*1), Z10, Z9
-	PREFETCHT0        4800(DI)
+	PREFETCHT1        17088(DI)
+	PREFETCHT0        1728(DI)
 	VMOVDQU32         1088(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     116(R8), Z10, Z8
@@ -767,7 +815,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     120(R8), Z10, Z8
 	VPDPBUSD.BCST     120(R8)(R9*1), Z10, Z9
-	PREFETCHT0        4864(DI)
+	PREFETCHT1        17152(DI)
+	PREFETCHT0        1792(DI)
 	VMOVDQU32         1216(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     124(R8), Z10, Z8
@@ -790,7 +839,8 @@ block:
 	// sub-block 3, scale 0
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z9, Z9, Z9
-	PREFETCHT0        4928(DI)
+	PREFETCHT1        17216(DI)
+	PREFETCHT0        1856(DI)
 	VPSRLD            $0x04, 768(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     144(R8), Z10, Z8
@@ -799,7 +849,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     148(R8), Z10, Z8
 	VPDPBUSD.BCST     148(R8)(R9*1), Z10, Z9
-	PREFETCHT0        4992(DI)
+	PREFETCHT1        17280(DI)
+	PREFETCHT0        1920(DI)
 	VPSRLD            $0x04, 896(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     152(R8), Z10, Z8
@@ -808,7 +859,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     156(R8), Z10, Z8
 	VPDPBUSD.BCST     156(R8)(R9*1), Z10, Z9
-	PREFETCHT0        5056(DI)
+	PREFETCHT1        17344(DI)
+	PREFETCHT0        1984(DI)
 	VPSRLD            $0x04, 1024(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     160(R8), Z10, Z8
@@ -817,12 +869,14 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     164(R8), Z10, Z8
 	VPDPBUSD.BCST     164(R8)(R9*1), Z10, Z9
-	PREFETCHT0        5120(DI)
+	PREFETCHT1        17408(DI)
+	PREFETCHT0        2048(DI)
 	VPSRLD            $0x04, 1152(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     168(R8), Z10, Z8
 	VPDPBUSD.BCST     168(R8)(R9*1), Z10, Z9
-	PREFETCHT0        5184(DI)
+	PREFETCHT1        17472(DI)
+	PREFETCHT0        2112(DI)
 	VPSRLD            $0x04, 1216(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     172(R8), Z10, Z8
@@ -849,7 +903,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     192(R8), Z8, Z5
 	VPDPBUSD.BCST     192(R8)(R9*1), Z8, Z7
-	PREFETCHT0        5248(DI)
+	PREFETCHT1        17536(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         1344(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     196(R8), Z8, Z5
@@ -858,7 +913,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     200(R8), Z8, Z5
 	VPDPBUSD.BCST     200(R8)(R9*1), Z8, Z7
-	PREFETCHT0        5312(DI)
+	PREFETCHT1        17600(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         1472(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     204(R8), Z8, Z5
@@ -867,7 +923,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     208(R8), Z8, Z5
 	VPDPBUSD.BCST     208(R8)(R9*1), Z8, Z7
-	PREFETCHT0        5376(DI)
+	PREFETCHT1        17664(DI)
+	PREFETCHT0        2304(DI)
 	VMOVDQU32         1600(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     212(R8), Z8, Z5
@@ -876,7 +933,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     216(R8), Z8, Z5
 	VPDPBUSD.BCST     216(R8)(R9*1), Z8, Z7
-	PREFETCHT0        5440(DI)
+	PREFETCHT1        17728(DI)
+	PREFETCHT0        2368(DI)
 	VMOVDQU32         1728(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     220(R8), Z8, Z5
@@ -899,7 +957,8 @@ block:
 	// sub-block 5, scale 0
 	VPXORD            Z5, Z5, Z5
 	VPXORD            Z7, Z7, Z7
-	PREFETCHT0        5504(DI)
+	PREFETCHT1        17792(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 1280(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     240(R8), Z8, Z5
@@ -908,7 +967,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     244(R8), Z8, Z5
 	VPDPBUSD.BCST     244(R8)(R9*1), Z8, Z7
-	PREFETCHT0        5568(DI)
+	PREFETCHT1        17856(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 1408(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     248(R8), Z8, Z5
@@ -917,7 +977,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     252(R8), Z8, Z5
 	VPDPBUSD.BCST     252(R8)(R9*1), Z8, Z7
-	PREFETCHT0        5632(DI)
+	PREFETCHT1        17920(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 1536(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     256(R8), Z8, Z5
@@ -926,12 +987,14 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     260(R8), Z8, Z5
 	VPDPBUSD.BCST     260(R8)(R9*1), Z8, Z7
-	PREFETCHT0        5696(DI)
+	PREFETCHT1        17984(DI)
+	PREFETCHT0        2624(DI)
 	VPSRLD            $0x04, 1664(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     264(R8), Z8, Z5
 	VPDPBUSD.BCST     264(R8)(R9*1), Z8, Z7
-	PREFETCHT0        5760(DI)
+	PREFETCHT1        18048(DI)
+	PREFETCHT0        2688(DI)
 	VPSRLD            $0x04, 1728(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     268(R8), Z8, Z5
@@ -958,7 +1021,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     288(R8), Z8, Z5
 	VPDPBUSD.BCST     288(R8)(R9*1), Z8, Z7
-	PREFETCHT0        5824(DI)
+	PREFETCHT1        18112(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1856(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     292(R8), Z8, Z5
@@ -967,7 +1031,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     296(R8), Z8, Z5
 	VPDPBUSD.BCST     296(R8)(R9*1), Z8, Z7
-	PREFETCHT0        5888(DI)
+	PREFETCHT1        18176(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1984(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     300(R8), Z8, Z5
@@ -976,7 +1041,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     304(R8), Z8, Z5
 	VPDPBUSD.BCST     304(R8)(R9*1), Z8, Z7
-	PREFETCHT0        5952(DI)
+	PREFETCHT1        18240(DI)
+	PREFETCHT0        2880(DI)
 	VMOVDQU32         2112(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     308(R8), Z8, Z5
@@ -985,7 +1051,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     312(R8), Z8, Z5
 	VPDPBUSD.BCST     312(R8)(R9*1), Z8, Z7
-	PREFETCHT0        6016(DI)
+	PREFETCHT1        18304(DI)
+	PREFETCHT0        2944(DI)
 	VMOVDQU32         2240(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     316(R8), Z8, Z5
@@ -1008,7 +1075,8 @@ block:
 	// sub-block 7, scale 0
 	VPXORD            Z5, Z5, Z5
 	VPXORD            Z7, Z7, Z7
-	PREFETCHT0        6080(DI)
+	PREFETCHT1        18368(DI)
+	PREFETCHT0        3008(DI)
 	VPSRLD            $0x04, 1792(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     336(R8), Z8, Z5
@@ -1017,7 +1085,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     340(R8), Z8, Z5
 	VPDPBUSD.BCST     340(R8)(R9*1), Z8, Z7
-	PREFETCHT0        6144(DI)
+	PREFETCHT1        18432(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1920(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     344(R8), Z8, Z5
@@ -1026,7 +1095,8 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     348(R8), Z8, Z5
 	VPDPBUSD.BCST     348(R8)(R9*1), Z8, Z7
-	PREFETCHT0        6208(DI)
+	PREFETCHT1        18496(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 2048(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     352(R8), Z8, Z5
@@ -1035,12 +1105,14 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     356(R8), Z8, Z5
 	VPDPBUSD.BCST     356(R8)(R9*1), Z8, Z7
-	PREFETCHT0        6272(DI)
+	PREFETCHT1        18560(DI)
+	PREFETCHT0        3200(DI)
 	VPSRLD            $0x04, 2176(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     360(R8), Z8, Z5
 	VPDPBUSD.BCST     360(R8)(R9*1), Z8, Z7
-	PREFETCHT0        6336(DI)
+	PREFETCHT1        18624(DI)
+	PREFETCHT0        3264(DI)
 	VPSRLD            $0x04, 2240(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     364(R8), Z8, Z5
@@ -1120,7 +1192,8 @@ block:
 	VPDPBUSD.BCST     (R8), Z12, Z9
 	VPDPBUSD.BCST     (R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     (R8)(R9*2), Z12, Z11
-	PREFETCHT0        4096(DI)
+	PREFETCHT1        16384(DI)
+	PREFETCHT0        1024(DI)
 	VMOVDQU32         320(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     4(R8), Z12, Z9
@@ -1131,7 +1204,8 @@ block:
 	VPDPBUSD.BCST     8(R8), Z12, Z9
 	VPDPBUSD.BCST     8(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     8(R8)(R9*2), Z12, Z11
-	PREFETCHT0        4160(DI)
+	PREFETCHT1        16448(DI)
+	PREFETCHT0        1088(DI)
 	VMOVDQU32         448(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     12(R8), Z12, Z9
@@ -1142,7 +1216,8 @@ block:
 	VPDPBUSD.BCST     16(R8), Z12, Z9
 	VPDPBUSD.BCST     16(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     16(R8)(R9*2), Z12, Z11
-	PREFETCHT0        4224(DI)
+	PREFETCHT1        16512(DI)
+	PREFETCHT0        1152(DI)
 	VMOVDQU32         576(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     20(R8), Z12, Z9
@@ -1153,7 +1228,8 @@ block:
 	VPDPBUSD.BCST     24(R8), Z12, Z9
 	VPDPBUSD.BCST     24(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     24(R8)(R9*2), Z12, Z11
-	PREFETCHT0        4288(DI)
+	PREFETCHT1        16576(DI)
+	PREFETCHT0        1216(DI)
 	VMOVDQU32         704(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     28(R8), Z12, Z9
@@ -1182,7 +1258,8 @@ block:
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
-	PREFETCHT0        4352(DI)
+	PREFETCHT1        16640(DI)
+	PREFETCHT0        1280(DI)
 	VPSRLD            $0x04, 256(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     48(R8), Z12, Z9
@@ -1193,7 +1270,8 @@ block:
 	VPDPBUSD.BCST     52(R8), Z12, Z9
 	VPDPBUSD.BCST     52(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     52(R8)(R9*2), Z12, Z11
-	PREFETCHT0        4416(DI)
+	PREFETCHT1        16704(DI)
+	PREFETCHT0        1344(DI)
 	VPSRLD            $0x04, 384(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     56(R8), Z12, Z9
@@ -1204,7 +1282,8 @@ block:
 	VPDPBUSD.BCST     60(R8), Z12, Z9
 	VPDPBUSD.BCST     60(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     60(R8)(R9*2), Z12, Z11
-	PREFETCHT0        4480(DI)
+	PREFETCHT1        16768(DI)
+	PREFETCHT0        1408(DI)
 	VPSRLD            $0x04, 512(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     64(R8), Z12, Z9
@@ -1215,13 +1294,15 @@ block:
 	VPDPBUSD.BCST     68(R8), Z12, Z9
 	VPDPBUSD.BCST     68(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     68(R8)(R9*2), Z12, Z11
-	PREFETCHT0        4544(DI)
+	PREFETCHT1        16832(DI)
+	PREFETCHT0        1472(DI)
 	VPSRLD            $0x04, 640(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     72(R8), Z12, Z9
 	VPDPBUSD.BCST     72(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     72(R8)(R9*2), Z12, Z11
-	PREFETCHT0        4608(DI)
+	PREFETCHT1        16896(DI)
+	PREFETCHT0        1536(DI)
 	VPSRLD            $0x04, 704(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     76(R8), Z12, Z9
@@ -1255,7 +1336,8 @@ block:
 	VPDPBUSD.BCST     96(R8), Z12, Z9
 	VPDPBUSD.BCST     96(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     96(R8)(R9*2), Z12, Z11
-	PREFETCHT0        4672(DI)
+	PREFETCHT1        16960(DI)
+	PREFETCHT0        1600(DI)
 	VMOVDQU32         832(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     100(R8), Z12, Z9
@@ -1266,7 +1348,8 @@ block:
 	VPDPBUSD.BCST     104(R8), Z12, Z9
 	VPDPBUSD.BCST     104(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     104(R8)(R9*2), Z12, Z11
-	PREFETCHT0        4736(DI)
+	PREFETCHT1        17024(DI)
+	PREFETCHT0        1664(DI)
 	VMOVDQU32         960(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     108(R8), Z12, Z9
@@ -1277,7 +1360,8 @@ block:
 	VPDPBUSD.BCST     112(R8), Z12, Z9
 	VPDPBUSD.BCST     112(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     112(R8)(R9*2), Z12, Z11
-	PREFETCHT0        4800(DI)
+	PREFETCHT1        17088(DI)
+	PREFETCHT0        1728(DI)
 	VMOVDQU32         1088(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     116(R8), Z12, Z9
@@ -1288,7 +1372,8 @@ block:
 	VPDPBUSD.BCST     120(R8), Z12, Z9
 	VPDPBUSD.BCST     120(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     120(R8)(R9*2), Z12, Z11
-	PREFETCHT0        4864(DI)
+	PREFETCHT1        17152(DI)
+	PREFETCHT0        1792(DI)
 	VMOVDQU32         1216(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     124(R8), Z12, Z9
@@ -1317,7 +1402,8 @@ block:
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
-	PREFETCHT0        4928(DI)
+	PREFETCHT1        17216(DI)
+	PREFETCHT0        1856(DI)
 	VPSRLD            $0x04, 768(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     144(R8), Z12, Z9
@@ -1328,7 +1414,8 @@ block:
 	VPDPBUSD.BCST     148(R8), Z12, Z9
 	VPDPBUSD.BCST     148(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     148(R8)(R9*2), Z12, Z11
-	PREFETCHT0        4992(DI)
+	PREFETCHT1        17280(DI)
+	PREFETCHT0        1920(DI)
 	VPSRLD            $0x04, 896(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     152(R8), Z12, Z9
@@ -1339,7 +1426,8 @@ block:
 	VPDPBUSD.BCST     156(R8), Z12, Z9
 	VPDPBUSD.BCST     156(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     156(R8)(R9*2), Z12, Z11
-	PREFETCHT0        5056(DI)
+	PREFETCHT1        17344(DI)
+	PREFETCHT0        1984(DI)
 	VPSRLD            $0x04, 1024(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     160(R8), Z12, Z9
@@ -1350,13 +1438,15 @@ block:
 	VPDPBUSD.BCST     164(R8), Z12, Z9
 	VPDPBUSD.BCST     164(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     164(R8)(R9*2), Z12, Z11
-	PREFETCHT0        5120(DI)
+	PREFETCHT1        17408(DI)
+	PREFETCHT0        2048(DI)
 	VPSRLD            $0x04, 1152(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     168(R8), Z12, Z9
 	VPDPBUSD.BCST     168(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     168(R8)(R9*2), Z12, Z11
-	PREFETCHT0        5184(DI)
+	PREFETCHT1        17472(DI)
+	PREFETCHT0        2112(DI)
 	VPSRLD            $0x04, 1216(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     172(R8), Z12, Z9
@@ -1390,7 +1480,8 @@ block:
 	VPDPBUSD.BCST     192(R8), Z10, Z6
 	VPDPBUSD.BCST     192(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     192(R8)(R9*2), Z10, Z9
-	PREFETCHT0        5248(DI)
+	PREFETCHT1        17536(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         1344(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     196(R8), Z10, Z6
@@ -1401,7 +1492,8 @@ block:
 	VPDPBUSD.BCST     200(R8), Z10, Z6
 	VPDPBUSD.BCST     200(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     200(R8)(R9*2), Z10, Z9
-	PREFETCHT0        5312(DI)
+	PREFETCHT1        17600(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         1472(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     204(R8), Z10, Z6
@@ -1412,7 +1504,8 @@ block:
 	VPDPBUSD.BCST     208(R8), Z10, Z6
 	VPDPBUSD.BCST     208(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     208(R8)(R9*2), Z10, Z9
-	PREFETCHT0        5376(DI)
+	PREFETCHT1        17664(DI)
+	PREFETCHT0        2304(DI)
 	VMOVDQU32         1600(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     212(R8), Z10, Z6
@@ -1423,7 +1516,8 @@ block:
 	VPDPBUSD.BCST     216(R8), Z10, Z6
 	VPDPBUSD.BCST     216(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     216(R8)(R9*2), Z10, Z9
-	PREFETCHT0        5440(DI)
+	PREFETCHT1        17728(DI)
+	PREFETCHT0        2368(DI)
 	VMOVDQU32         1728(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     220(R8), Z10, Z6
@@ -1452,7 +1546,8 @@ block:
 	VPXORD            Z6, Z6, Z6
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z9, Z9, Z9
-	PREFETCHT0        5504(DI)
+	PREFETCHT1        17792(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 1280(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     240(R8), Z10, Z6
@@ -1463,7 +1558,8 @@ block:
 	VPDPBUSD.BCST     244(R8), Z10, Z6
 	VPDPBUSD.BCST     244(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     244(R8)(R9*2), Z10, Z9
-	PREFETCHT0        5568(DI)
+	PREFETCHT1        17856(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 1408(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     248(R8), Z10, Z6
@@ -1474,7 +1570,8 @@ block:
 	VPDPBUSD.BCST     252(R8), Z10, Z6
 	VPDPBUSD.BCST     252(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     252(R8)(R9*2), Z10, Z9
-	PREFETCHT0        5632(DI)
+	PREFETCHT1        17920(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 1536(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     256(R8), Z10, Z6
@@ -1485,13 +1582,15 @@ block:
 	VPDPBUSD.BCST     260(R8), Z10, Z6
 	VPDPBUSD.BCST     260(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     260(R8)(R9*2), Z10, Z9
-	PREFETCHT0        5696(DI)
+	PREFETCHT1        17984(DI)
+	PREFETCHT0        2624(DI)
 	VPSRLD            $0x04, 1664(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     264(R8), Z10, Z6
 	VPDPBUSD.BCST     264(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     264(R8)(R9*2), Z10, Z9
-	PREFETCHT0        5760(DI)
+	PREFETCHT1        18048(DI)
+	PREFETCHT0        2688(DI)
 	VPSRLD            $0x04, 1728(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     268(R8), Z10, Z6
@@ -1525,7 +1624,8 @@ block:
 	VPDPBUSD.BCST     288(R8), Z10, Z6
 	VPDPBUSD.BCST     288(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     288(R8)(R9*2), Z10, Z9
-	PREFETCHT0        5824(DI)
+	PREFETCHT1        18112(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1856(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     292(R8), Z10, Z6
@@ -1536,7 +1636,8 @@ block:
 	VPDPBUSD.BCST     296(R8), Z10, Z6
 	VPDPBUSD.BCST     296(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     296(R8)(R9*2), Z10, Z9
-	PREFETCHT0        5888(DI)
+	PREFETCHT1        18176(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1984(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     300(R8), Z10, Z6
@@ -1547,7 +1648,8 @@ block:
 	VPDPBUSD.BCST     304(R8), Z10, Z6
 	VPDPBUSD.BCST     304(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     304(R8)(R9*2), Z10, Z9
-	PREFETCHT0        5952(DI)
+	PREFETCHT1        18240(DI)
+	PREFETCHT0        2880(DI)
 	VMOVDQU32         2112(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     308(R8), Z10, Z6
@@ -1558,7 +1660,8 @@ block:
 	VPDPBUSD.BCST     312(R8), Z10, Z6
 	VPDPBUSD.BCST     312(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     312(R8)(R9*2), Z10, Z9
-	PREFETCHT0        6016(DI)
+	PREFETCHT1        18304(DI)
+	PREFETCHT0        2944(DI)
 	VMOVDQU32         2240(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     316(R8), Z10, Z6
@@ -1587,7 +1690,8 @@ block:
 	VPXORD            Z6, Z6, Z6
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z9, Z9, Z9
-	PREFETCHT0        6080(DI)
+	PREFETCHT1        18368(DI)
+	PREFETCHT0        3008(DI)
 	VPSRLD            $0x04, 1792(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     336(R8), Z10, Z6
@@ -1598,7 +1702,8 @@ block:
 	VPDPBUSD.BCST     340(R8), Z10, Z6
 	VPDPBUSD.BCST     340(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     340(R8)(R9*2), Z10, Z9
-	PREFETCHT0        6144(DI)
+	PREFETCHT1        18432(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1920(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     344(R8), Z10, Z6
@@ -1609,7 +1714,8 @@ block:
 	VPDPBUSD.BCST     348(R8), Z10, Z6
 	VPDPBUSD.BCST     348(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     348(R8)(R9*2), Z10, Z9
-	PREFETCHT0        6208(DI)
+	PREFETCHT1        18496(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 2048(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     352(R8), Z10, Z6
@@ -1620,13 +1726,15 @@ block:
 	VPDPBUSD.BCST     356(R8), Z10, Z6
 	VPDPBUSD.BCST     356(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     356(R8)(R9*2), Z10, Z9
-	PREFETCHT0        6272(DI)
+	PREFETCHT1        18560(DI)
+	PREFETCHT0        3200(DI)
 	VPSRLD            $0x04, 2176(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     360(R8), Z10, Z6
 	VPDPBUSD.BCST     360(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     360(R8)(R9*2), Z10, Z9
-	PREFETCHT0        6336(DI)
+	PREFETCHT1        18624(DI)
+	PREFETCHT0        3264(DI)
 	VPSRLD            $0x04, 2240(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     364(R8), Z10, Z6
@@ -1716,7 +1824,8 @@ block:
 	VPDPBUSD.BCST     (R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     (R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     (R8)(R10*1), Z14, Z13
-	PREFETCHT0        4096(DI)
+	PREFETCHT1        16384(DI)
+	PREFETCHT0        1024(DI)
 	VMOVDQU32         320(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     4(R8), Z14, Z10
@@ -1729,7 +1838,8 @@ block:
 	VPDPBUSD.BCST     8(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     8(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     8(R8)(R10*1), Z14, Z13
-	PREFETCHT0        4160(DI)
+	PREFETCHT1        16448(DI)
+	PREFETCHT0        1088(DI)
 	VMOVDQU32         448(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     12(R8), Z14, Z10
@@ -1742,7 +1852,8 @@ block:
 	VPDPBUSD.BCST     16(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     16(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     16(R8)(R10*1), Z14, Z13
-	PREFETCHT0        4224(DI)
+	PREFETCHT1        16512(DI)
+	PREFETCHT0        1152(DI)
 	VMOVDQU32         576(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     20(R8), Z14, Z10
@@ -1755,7 +1866,8 @@ block:
 	VPDPBUSD.BCST     24(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     24(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     24(R8)(R10*1), Z14, Z13
-	PREFETCHT0        4288(DI)
+	PREFETCHT1        16576(DI)
+	PREFETCHT0        1216(DI)
 	VMOVDQU32         704(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     28(R8), Z14, Z10
@@ -1790,7 +1902,8 @@ block:
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
-	PREFETCHT0        4352(DI)
+	PREFETCHT1        16640(DI)
+	PREFETCHT0        1280(DI)
 	VPSRLD            $0x04, 256(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     48(R8), Z14, Z10
@@ -1803,7 +1916,8 @@ block:
 	VPDPBUSD.BCST     52(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     52(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     52(R8)(R10*1), Z14, Z13
-	PREFETCHT0        4416(DI)
+	PREFETCHT1        16704(DI)
+	PREFETCHT0        1344(DI)
 	VPSRLD            $0x04, 384(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     56(R8), Z14, Z10
@@ -1816,7 +1930,8 @@ block:
 	VPDPBUSD.BCST     60(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     60(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     60(R8)(R10*1), Z14, Z13
-	PREFETCHT0        4480(DI)
+	PREFETCHT1        16768(DI)
+	PREFETCHT0        1408(DI)
 	VPSRLD            $0x04, 512(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     64(R8), Z14, Z10
@@ -1829,14 +1944,16 @@ block:
 	VPDPBUSD.BCST     68(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     68(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     68(R8)(R10*1), Z14, Z13
-	PREFETCHT0        4544(DI)
+	PREFETCHT1        16832(DI)
+	PREFETCHT0        1472(DI)
 	VPSRLD            $0x04, 640(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     72(R8), Z14, Z10
 	VPDPBUSD.BCST     72(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     72(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     72(R8)(R10*1), Z14, Z13
-	PREFETCHT0        4608(DI)
+	PREFETCHT1        16896(DI)
+	PREFETCHT0        1536(DI)
 	VPSRLD            $0x04, 704(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     76(R8), Z14, Z10
@@ -1877,7 +1994,8 @@ block:
 	VPDPBUSD.BCST     96(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     96(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     96(R8)(R10*1), Z14, Z13
-	PREFETCHT0        4672(DI)
+	PREFETCHT1        16960(DI)
+	PREFETCHT0        1600(DI)
 	VMOVDQU32         832(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     100(R8), Z14, Z10
@@ -1890,7 +2008,8 @@ block:
 	VPDPBUSD.BCST     104(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     104(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     104(R8)(R10*1), Z14, Z13
-	PREFETCHT0        4736(DI)
+	PREFETCHT1        17024(DI)
+	PREFETCHT0        1664(DI)
 	VMOVDQU32         960(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     108(R8), Z14, Z10
@@ -1903,7 +2022,8 @@ block:
 	VPDPBUSD.BCST     112(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     112(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     112(R8)(R10*1), Z14, Z13
-	PREFETCHT0        4800(DI)
+	PREFETCHT1        17088(DI)
+	PREFETCHT0        1728(DI)
 	VMOVDQU32         1088(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     116(R8), Z14, Z10
@@ -1916,7 +2036,8 @@ block:
 	VPDPBUSD.BCST     120(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     120(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     120(R8)(R10*1), Z14, Z13
-	PREFETCHT0        4864(DI)
+	PREFETCHT1        17152(DI)
+	PREFETCHT0        1792(DI)
 	VMOVDQU32         1216(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     124(R8), Z14, Z10
@@ -1951,7 +2072,8 @@ block:
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
-	PREFETCHT0        4928(DI)
+	PREFETCHT1        17216(DI)
+	PREFETCHT0        1856(DI)
 	VPSRLD            $0x04, 768(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     144(R8), Z14, Z10
@@ -1964,7 +2086,8 @@ block:
 	VPDPBUSD.BCST     148(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     148(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     148(R8)(R10*1), Z14, Z13
-	PREFETCHT0        4992(DI)
+	PREFETCHT1        17280(DI)
+	PREFETCHT0        1920(DI)
 	VPSRLD            $0x04, 896(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     152(R8), Z14, Z10
@@ -1977,7 +2100,8 @@ block:
 	VPDPBUSD.BCST     156(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     156(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     156(R8)(R10*1), Z14, Z13
-	PREFETCHT0        5056(DI)
+	PREFETCHT1        17344(DI)
+	PREFETCHT0        1984(DI)
 	VPSRLD            $0x04, 1024(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     160(R8), Z14, Z10
@@ -1990,14 +2114,16 @@ block:
 	VPDPBUSD.BCST     164(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     164(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     164(R8)(R10*1), Z14, Z13
-	PREFETCHT0        5120(DI)
+	PREFETCHT1        17408(DI)
+	PREFETCHT0        2048(DI)
 	VPSRLD            $0x04, 1152(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     168(R8), Z14, Z10
 	VPDPBUSD.BCST     168(R8)(R9*1), Z14, Z11
 	VPDPBUSD.BCST     168(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     168(R8)(R10*1), Z14, Z13
-	PREFETCHT0        5184(DI)
+	PREFETCHT1        17472(DI)
+	PREFETCHT0        2112(DI)
 	VPSRLD            $0x04, 1216(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     172(R8), Z14, Z10
@@ -2038,7 +2164,8 @@ block:
 	VPDPBUSD.BCST     192(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     192(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     192(R8)(R10*1), Z12, Z11
-	PREFETCHT0        5248(DI)
+	PREFETCHT1        17536(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         1344(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     196(R8), Z12, Z7
@@ -2051,7 +2178,8 @@ block:
 	VPDPBUSD.BCST     200(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     200(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     200(R8)(R10*1), Z12, Z11
-	PREFETCHT0        5312(DI)
+	PREFETCHT1        17600(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         1472(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     204(R8), Z12, Z7
@@ -2064,7 +2192,8 @@ block:
 	VPDPBUSD.BCST     208(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     208(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     208(R8)(R10*1), Z12, Z11
-	PREFETCHT0        5376(DI)
+	PREFETCHT1        17664(DI)
+	PREFETCHT0        2304(DI)
 	VMOVDQU32         1600(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     212(R8), Z12, Z7
@@ -2077,7 +2206,8 @@ block:
 	VPDPBUSD.BCST     216(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     216(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     216(R8)(R10*1), Z12, Z11
-	PREFETCHT0        5440(DI)
+	PREFETCHT1        17728(DI)
+	PREFETCHT0        2368(DI)
 	VMOVDQU32         1728(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     220(R8), Z12, Z7
@@ -2112,7 +2242,8 @@ block:
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
-	PREFETCHT0        5504(DI)
+	PREFETCHT1        17792(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 1280(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     240(R8), Z12, Z7
@@ -2125,7 +2256,8 @@ block:
 	VPDPBUSD.BCST     244(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     244(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     244(R8)(R10*1), Z12, Z11
-	PREFETCHT0        5568(DI)
+	PREFETCHT1        17856(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 1408(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     248(R8), Z12, Z7
@@ -2138,7 +2270,8 @@ block:
 	VPDPBUSD.BCST     252(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     252(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     252(R8)(R10*1), Z12, Z11
-	PREFETCHT0        5632(DI)
+	PREFETCHT1        17920(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 1536(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     256(R8), Z12, Z7
@@ -2151,14 +2284,16 @@ block:
 	VPDPBUSD.BCST     260(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     260(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     260(R8)(R10*1), Z12, Z11
-	PREFETCHT0        5696(DI)
+	PREFETCHT1        17984(DI)
+	PREFETCHT0        2624(DI)
 	VPSRLD            $0x04, 1664(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     264(R8), Z12, Z7
 	VPDPBUSD.BCST     264(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     264(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     264(R8)(R10*1), Z12, Z11
-	PREFETCHT0        5760(DI)
+	PREFETCHT1        18048(DI)
+	PREFETCHT0        2688(DI)
 	VPSRLD            $0x04, 1728(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     268(R8), Z12, Z7
@@ -2199,7 +2334,8 @@ block:
 	VPDPBUSD.BCST     288(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     288(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     288(R8)(R10*1), Z12, Z11
-	PREFETCHT0        5824(DI)
+	PREFETCHT1        18112(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1856(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     292(R8), Z12, Z7
@@ -2212,7 +2348,8 @@ block:
 	VPDPBUSD.BCST     296(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     296(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     296(R8)(R10*1), Z12, Z11
-	PREFETCHT0        5888(DI)
+	PREFETCHT1        18176(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1984(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     300(R8), Z12, Z7
@@ -2225,7 +2362,8 @@ block:
 	VPDPBUSD.BCST     304(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     304(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     304(R8)(R10*1), Z12, Z11
-	PREFETCHT0        5952(DI)
+	PREFETCHT1        18240(DI)
+	PREFETCHT0        2880(DI)
 	VMOVDQU32         2112(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     308(R8), Z12, Z7
@@ -2238,7 +2376,8 @@ block:
 	VPDPBUSD.BCST     312(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     312(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     312(R8)(R10*1), Z12, Z11
-	PREFETCHT0        6016(DI)
+	PREFETCHT1        18304(DI)
+	PREFETCHT0        2944(DI)
 	VMOVDQU32         2240(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     316(R8), Z12, Z7
@@ -2273,7 +2412,8 @@ block:
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
-	PREFETCHT0        6080(DI)
+	PREFETCHT1        18368(DI)
+	PREFETCHT0        3008(DI)
 	VPSRLD            $0x04, 1792(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     336(R8), Z12, Z7
@@ -2286,7 +2426,8 @@ block:
 	VPDPBUSD.BCST     340(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     340(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     340(R8)(R10*1), Z12, Z11
-	PREFETCHT0        6144(DI)
+	PREFETCHT1        18432(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1920(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     344(R8), Z12, Z7
@@ -2299,7 +2440,8 @@ block:
 	VPDPBUSD.BCST     348(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     348(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     348(R8)(R10*1), Z12, Z11
-	PREFETCHT0        6208(DI)
+	PREFETCHT1        18496(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 2048(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     352(R8), Z12, Z7
@@ -2312,14 +2454,16 @@ block:
 	VPDPBUSD.BCST     356(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     356(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     356(R8)(R10*1), Z12, Z11
-	PREFETCHT0        6272(DI)
+	PREFETCHT1        18560(DI)
+	PREFETCHT0        3200(DI)
 	VPSRLD            $0x04, 2176(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     360(R8), Z12, Z7
 	VPDPBUSD.BCST     360(R8)(R9*1), Z12, Z9
 	VPDPBUSD.BCST     360(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     360(R8)(R10*1), Z12, Z11
-	PREFETCHT0        6336(DI)
+	PREFETCHT1        18624(DI)
+	PREFETCHT0        3264(DI)
 	VPSRLD            $0x04, 2240(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     364(R8), Z12, Z7
@@ -2358,6 +2502,2963 @@ block:
 	VMOVUPS           Z1, (CX)(DI*1)
 	VMOVUPS           Z2, (CX)(DI*2)
 	VMOVUPS           Z3, (CX)(R8*1)
+	ADDQ              $0x40, CX
+	ADDQ              16(AX), BX
+	ADDQ              16(AX), SI
+	DECQ              DX
+	JNZ               tile
+	VZEROUPPER
+	RET
+
+// func Gemv_q4_kx16_q8x_16x5_avx512vnni(a *byte)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·Gemv_q4_kx16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 24(AX), DX
+	MOVQ (AX), BX
+	MOVQ 8(AX), SI
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, DI
+	MOVQ   40(AX), R8
+	MOVQ   48(AX), R9
+	LEAQ   (R9)(R9*2), R10
+	MOVQ   32(AX), R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+
+block:
+	VMOVDQU32 64(DI), Z5
+	VMOVDQU32 128(DI), Z6
+	VMOVDQU32 192(DI), Z7
+
+	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z5, Z8
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z6, Z10
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z9
+	VPSRLD     $0x02, Z5, Z5
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z5, Z9
+	VPSRLD     $0x04, Z7, Z5
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
+	VPSRLD     $0x02, Z6, Z6
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
+	VCVTPH2PS  (DI), Z6
+	VCVTPH2PS  32(DI), Z7
+
+	// sub-block 0, scale 0
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VMOVDQU32         256(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     (R8), Z16, Z11
+	VPDPBUSD.BCST     (R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     (R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     (R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     (R8)(R9*4), Z16, Z15
+	PREFETCHT1        16384(DI)
+	PREFETCHT0        1024(DI)
+	VMOVDQU32         320(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     4(R8), Z16, Z11
+	VPDPBUSD.BCST     4(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     4(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     4(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     4(R8)(R9*4), Z16, Z15
+	VMOVDQU32         384(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     8(R8), Z16, Z11
+	VPDPBUSD.BCST     8(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     8(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     8(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     8(R8)(R9*4), Z16, Z15
+	PREFETCHT1        16448(DI)
+	PREFETCHT0        1088(DI)
+	VMOVDQU32         448(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     12(R8), Z16, Z11
+	VPDPBUSD.BCST     12(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     12(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     12(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     12(R8)(R9*4), Z16, Z15
+	VMOVDQU32         512(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     16(R8), Z16, Z11
+	VPDPBUSD.BCST     16(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     16(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     16(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     16(R8)(R9*4), Z16, Z15
+	PREFETCHT1        16512(DI)
+	PREFETCHT0        1152(DI)
+	VMOVDQU32         576(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     20(R8), Z16, Z11
+	VPDPBUSD.BCST     20(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     20(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     20(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     20(R8)(R9*4), Z16, Z15
+	VMOVDQU32         640(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     24(R8), Z16, Z11
+	VPDPBUSD.BCST     24(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     24(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     24(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     24(R8)(R9*4), Z16, Z15
+	PREFETCHT1        16576(DI)
+	PREFETCHT0        1216(DI)
+	VMOVDQU32         704(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     28(R8), Z16, Z11
+	VPDPBUSD.BCST     28(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     28(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     28(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     28(R8)(R9*4), Z16, Z15
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z8, Z16
+	VCVTDQ2PS         Z16, Z16
+	VMULPS            Z6, Z16, Z16
+	VMULPS.BCST       32(R8), Z16, Z17
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z17, Z11, Z0
+	VMULPS.BCST       32(R8)(R9*1), Z16, Z11
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z11, Z12, Z1
+	VMULPS.BCST       32(R8)(R9*2), Z16, Z11
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z11, Z13, Z2
+	VMULPS.BCST       32(R8)(R10*1), Z16, Z11
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z11, Z14, Z3
+	VMULPS.BCST       32(R8)(R9*4), Z16, Z11
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z11, Z15, Z4
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z10, Z11
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z7, Z11, Z11
+	VFNMADD231PS.BCST 36(R8), Z11, Z0
+	VFNMADD231PS.BCST 36(R8)(R9*1), Z11, Z1
+	VFNMADD231PS.BCST 36(R8)(R9*2), Z11, Z2
+	VFNMADD231PS.BCST 36(R8)(R10*1), Z11, Z3
+	VFNMADD231PS.BCST 36(R8)(R9*4), Z11, Z4
+
+	// sub-block 1, scale 0
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	PREFETCHT1        16640(DI)
+	PREFETCHT0        1280(DI)
+	VPSRLD            $0x04, 256(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     48(R8), Z16, Z11
+	VPDPBUSD.BCST     48(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     48(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     48(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     48(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 320(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     52(R8), Z16, Z11
+	VPDPBUSD.BCST     52(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     52(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     52(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     52(R8)(R9*4), Z16, Z15
+	PREFETCHT1        16704(DI)
+	PREFETCHT0        1344(DI)
+	VPSRLD            $0x04, 384(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     56(R8), Z16, Z11
+	VPDPBUSD.BCST     56(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     56(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     56(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     56(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 448(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     60(R8), Z16, Z11
+	VPDPBUSD.BCST     60(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     60(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     60(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     60(R8)(R9*4), Z16, Z15
+	PREFETCHT1        16768(DI)
+	PREFETCHT0        1408(DI)
+	VPSRLD            $0x04, 512(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     64(R8), Z16, Z11
+	VPDPBUSD.BCST     64(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     64(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     64(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     64(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 576(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     68(R8), Z16, Z11
+	VPDPBUSD.BCST     68(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     68(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     68(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     68(R8)(R9*4), Z16, Z15
+	PREFETCHT1        16832(DI)
+	PREFETCHT0        1472(DI)
+	VPSRLD            $0x04, 640(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     72(R8), Z16, Z11
+	VPDPBUSD.BCST     72(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     72(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     72(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     72(R8)(R9*4), Z16, Z15
+	PREFETCHT1        16896(DI)
+	PREFETCHT0        1536(DI)
+	VPSRLD            $0x04, 704(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     76(R8), Z16, Z11
+	VPDPBUSD.BCST     76(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     76(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     76(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     76(R8)(R9*4), Z16, Z15
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z8, Z16
+	VCVTDQ2PS         Z16, Z16
+	VMULPS            Z6, Z16, Z16
+	VMULPS.BCST       80(R8), Z16, Z17
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z17, Z11, Z0
+	VMULPS.BCST       80(R8)(R9*1), Z16, Z11
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z11, Z12, Z1
+	VMULPS.BCST       80(R8)(R9*2), Z16, Z11
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z11, Z13, Z2
+	VMULPS.BCST       80(R8)(R10*1), Z16, Z11
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z11, Z14, Z3
+	VMULPS.BCST       80(R8)(R9*4), Z16, Z11
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z11, Z15, Z4
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z10, Z11
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z7, Z11, Z11
+	VFNMADD231PS.BCST 84(R8), Z11, Z0
+	VFNMADD231PS.BCST 84(R8)(R9*1), Z11, Z1
+	VFNMADD231PS.BCST 84(R8)(R9*2), Z11, Z2
+	VFNMADD231PS.BCST 84(R8)(R10*1), Z11, Z3
+	VFNMADD231PS.BCST 84(R8)(R9*4), Z11, Z4
+
+	// sub-block 2, scale 0
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VMOVDQU32         768(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     96(R8), Z16, Z11
+	VPDPBUSD.BCST     96(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     96(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     96(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     96(R8)(R9*4), Z16, Z15
+	PREFETCHT1        16960(DI)
+	PREFETCHT0        1600(DI)
+	VMOVDQU32         832(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     100(R8), Z16, Z11
+	VPDPBUSD.BCST     100(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     100(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     100(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     100(R8)(R9*4), Z16, Z15
+	VMOVDQU32         896(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     104(R8), Z16, Z11
+	VPDPBUSD.BCST     104(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     104(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     104(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     104(R8)(R9*4), Z16, Z15
+	PREFETCHT1        17024(DI)
+	PREFETCHT0        1664(DI)
+	VMOVDQU32         960(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     108(R8), Z16, Z11
+	VPDPBUSD.BCST     108(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     108(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     108(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     108(R8)(R9*4), Z16, Z15
+	VMOVDQU32         1024(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     112(R8), Z16, Z11
+	VPDPBUSD.BCST     112(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     112(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     112(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     112(R8)(R9*4), Z16, Z15
+	PREFETCHT1        17088(DI)
+	PREFETCHT0        1728(DI)
+	VMOVDQU32         1088(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     116(R8), Z16, Z11
+	VPDPBUSD.BCST     116(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     116(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     116(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     116(R8)(R9*4), Z16, Z15
+	VMOVDQU32         1152(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     120(R8), Z16, Z11
+	VPDPBUSD.BCST     120(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     120(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     120(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     120(R8)(R9*4), Z16, Z15
+	PREFETCHT1        17152(DI)
+	PREFETCHT0        1792(DI)
+	VMOVDQU32         1216(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     124(R8), Z16, Z11
+	VPDPBUSD.BCST     124(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     124(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     124(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     124(R8)(R9*4), Z16, Z15
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z8, Z16
+	VCVTDQ2PS         Z16, Z16
+	VMULPS            Z6, Z16, Z16
+	VMULPS.BCST       128(R8), Z16, Z17
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z17, Z11, Z0
+	VMULPS.BCST       128(R8)(R9*1), Z16, Z11
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z11, Z12, Z1
+	VMULPS.BCST       128(R8)(R9*2), Z16, Z11
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z11, Z13, Z2
+	VMULPS.BCST       128(R8)(R10*1), Z16, Z11
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z11, Z14, Z3
+	VMULPS.BCST       128(R8)(R9*4), Z16, Z11
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z11, Z15, Z4
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z10, Z11
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z7, Z11, Z11
+	VFNMADD231PS.BCST 132(R8), Z11, Z0
+	VFNMADD231PS.BCST 132(R8)(R9*1), Z11, Z1
+	VFNMADD231PS.BCST 132(R8)(R9*2), Z11, Z2
+	VFNMADD231PS.BCST 132(R8)(R10*1), Z11, Z3
+	VFNMADD231PS.BCST 132(R8)(R9*4), Z11, Z4
+
+	// sub-block 3, scale 0
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	PREFETCHT1        17216(DI)
+	PREFETCHT0        1856(DI)
+	VPSRLD            $0x04, 768(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     144(R8), Z16, Z11
+	VPDPBUSD.BCST     144(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     144(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     144(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     144(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 832(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     148(R8), Z16, Z11
+	VPDPBUSD.BCST     148(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     148(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     148(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     148(R8)(R9*4), Z16, Z15
+	PREFETCHT1        17280(DI)
+	PREFETCHT0        1920(DI)
+	VPSRLD            $0x04, 896(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     152(R8), Z16, Z11
+	VPDPBUSD.BCST     152(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     152(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     152(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     152(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 960(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     156(R8), Z16, Z11
+	VPDPBUSD.BCST     156(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     156(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     156(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     156(R8)(R9*4), Z16, Z15
+	PREFETCHT1        17344(DI)
+	PREFETCHT0        1984(DI)
+	VPSRLD            $0x04, 1024(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     160(R8), Z16, Z11
+	VPDPBUSD.BCST     160(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     160(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     160(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     160(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 1088(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     164(R8), Z16, Z11
+	VPDPBUSD.BCST     164(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     164(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     164(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     164(R8)(R9*4), Z16, Z15
+	PREFETCHT1        17408(DI)
+	PREFETCHT0        2048(DI)
+	VPSRLD            $0x04, 1152(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     168(R8), Z16, Z11
+	VPDPBUSD.BCST     168(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     168(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     168(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     168(R8)(R9*4), Z16, Z15
+	PREFETCHT1        17472(DI)
+	PREFETCHT0        2112(DI)
+	VPSRLD            $0x04, 1216(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     172(R8), Z16, Z11
+	VPDPBUSD.BCST     172(R8)(R9*1), Z16, Z12
+	VPDPBUSD.BCST     172(R8)(R9*2), Z16, Z13
+	VPDPBUSD.BCST     172(R8)(R10*1), Z16, Z14
+	VPDPBUSD.BCST     172(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x18, Z8, Z8
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z6, Z8, Z8
+	VMULPS.BCST       176(R8), Z8, Z16
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z16, Z11, Z0
+	VMULPS.BCST       176(R8)(R9*1), Z8, Z11
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z11, Z12, Z1
+	VMULPS.BCST       176(R8)(R9*2), Z8, Z11
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z11, Z13, Z2
+	VMULPS.BCST       176(R8)(R10*1), Z8, Z11
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z11, Z14, Z3
+	VMULPS.BCST       176(R8)(R9*4), Z8, Z8
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z8, Z15, Z4
+	VPSRLD            $0x18, Z10, Z8
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z7, Z8, Z8
+	VFNMADD231PS.BCST 180(R8), Z8, Z0
+	VFNMADD231PS.BCST 180(R8)(R9*1), Z8, Z1
+	VFNMADD231PS.BCST 180(R8)(R9*2), Z8, Z2
+	VFNMADD231PS.BCST 180(R8)(R10*1), Z8, Z3
+	VFNMADD231PS.BCST 180(R8)(R9*4), Z8, Z4
+
+	// sub-block 4, scale 0
+	VPXORD            Z8, Z8, Z8
+	VPXORD            Z10, Z10, Z10
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VMOVDQU32         1280(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     192(R8), Z14, Z8
+	VPDPBUSD.BCST     192(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     192(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     192(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     192(R8)(R9*4), Z14, Z13
+	PREFETCHT1        17536(DI)
+	PREFETCHT0        2176(DI)
+	VMOVDQU32         1344(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     196(R8), Z14, Z8
+	VPDPBUSD.BCST     196(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     196(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     196(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     196(R8)(R9*4), Z14, Z13
+	VMOVDQU32         1408(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     200(R8), Z14, Z8
+	VPDPBUSD.BCST     200(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     200(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     200(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     200(R8)(R9*4), Z14, Z13
+	PREFETCHT1        17600(DI)
+	PREFETCHT0        2240(DI)
+	VMOVDQU32         1472(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     204(R8), Z14, Z8
+	VPDPBUSD.BCST     204(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     204(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     204(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     204(R8)(R9*4), Z14, Z13
+	VMOVDQU32         1536(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     208(R8), Z14, Z8
+	VPDPBUSD.BCST     208(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     208(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     208(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     208(R8)(R9*4), Z14, Z13
+	PREFETCHT1        17664(DI)
+	PREFETCHT0        2304(DI)
+	VMOVDQU32         1600(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     212(R8), Z14, Z8
+	VPDPBUSD.BCST     212(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     212(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     212(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     212(R8)(R9*4), Z14, Z13
+	VMOVDQU32         1664(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     216(R8), Z14, Z8
+	VPDPBUSD.BCST     216(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     216(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     216(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     216(R8)(R9*4), Z14, Z13
+	PREFETCHT1        17728(DI)
+	PREFETCHT0        2368(DI)
+	VMOVDQU32         1728(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     220(R8), Z14, Z8
+	VPDPBUSD.BCST     220(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     220(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     220(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     220(R8)(R9*4), Z14, Z13
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z9, Z14
+	VCVTDQ2PS         Z14, Z14
+	VMULPS            Z6, Z14, Z14
+	VMULPS.BCST       224(R8), Z14, Z15
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z15, Z8, Z0
+	VMULPS.BCST       224(R8)(R9*1), Z14, Z8
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z8, Z10, Z1
+	VMULPS.BCST       224(R8)(R9*2), Z14, Z8
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z8, Z11, Z2
+	VMULPS.BCST       224(R8)(R10*1), Z14, Z8
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z8, Z12, Z3
+	VMULPS.BCST       224(R8)(R9*4), Z14, Z8
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z8, Z13, Z4
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z5, Z8
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z7, Z8, Z8
+	VFNMADD231PS.BCST 228(R8), Z8, Z0
+	VFNMADD231PS.BCST 228(R8)(R9*1), Z8, Z1
+	VFNMADD231PS.BCST 228(R8)(R9*2), Z8, Z2
+	VFNMADD231PS.BCST 228(R8)(R10*1), Z8, Z3
+	VFNMADD231PS.BCST 228(R8)(R9*4), Z8, Z4
+
+	// sub-block 5, scale 0
+	VPXORD            Z8, Z8, Z8
+	VPXORD            Z10, Z10, Z10
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	PREFETCHT1        17792(DI)
+	PREFETCHT0        2432(DI)
+	VPSRLD            $0x04, 1280(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     240(R8), Z14, Z8
+	VPDPBUSD.BCST     240(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     240(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     240(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     240(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 1344(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     244(R8), Z14, Z8
+	VPDPBUSD.BCST     244(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     244(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     244(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     244(R8)(R9*4), Z14, Z13
+	PREFETCHT1        17856(DI)
+	PREFETCHT0        2496(DI)
+	VPSRLD            $0x04, 1408(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     248(R8), Z14, Z8
+	VPDPBUSD.BCST     248(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     248(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     248(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     248(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 1472(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     252(R8), Z14, Z8
+	VPDPBUSD.BCST     252(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     252(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     252(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     252(R8)(R9*4), Z14, Z13
+	PREFETCHT1        17920(DI)
+	PREFETCHT0        2560(DI)
+	VPSRLD            $0x04, 1536(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     256(R8), Z14, Z8
+	VPDPBUSD.BCST     256(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     256(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     256(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     256(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 1600(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     260(R8), Z14, Z8
+	VPDPBUSD.BCST     260(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     260(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     260(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     260(R8)(R9*4), Z14, Z13
+	PREFETCHT1        17984(DI)
+	PREFETCHT0        2624(DI)
+	VPSRLD            $0x04, 1664(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     264(R8), Z14, Z8
+	VPDPBUSD.BCST     264(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     264(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     264(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     264(R8)(R9*4), Z14, Z13
+	PREFETCHT1        18048(DI)
+	PREFETCHT0        2688(DI)
+	VPSRLD            $0x04, 1728(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     268(R8), Z14, Z8
+	VPDPBUSD.BCST     268(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     268(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     268(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     268(R8)(R9*4), Z14, Z13
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z9, Z14
+	VCVTDQ2PS         Z14, Z14
+	VMULPS            Z6, Z14, Z14
+	VMULPS.BCST       272(R8), Z14, Z15
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z15, Z8, Z0
+	VMULPS.BCST       272(R8)(R9*1), Z14, Z8
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z8, Z10, Z1
+	VMULPS.BCST       272(R8)(R9*2), Z14, Z8
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z8, Z11, Z2
+	VMULPS.BCST       272(R8)(R10*1), Z14, Z8
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z8, Z12, Z3
+	VMULPS.BCST       272(R8)(R9*4), Z14, Z8
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z8, Z13, Z4
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z5, Z8
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z7, Z8, Z8
+	VFNMADD231PS.BCST 276(R8), Z8, Z0
+	VFNMADD231PS.BCST 276(R8)(R9*1), Z8, Z1
+	VFNMADD231PS.BCST 276(R8)(R9*2), Z8, Z2
+	VFNMADD231PS.BCST 276(R8)(R10*1), Z8, Z3
+	VFNMADD231PS.BCST 276(R8)(R9*4), Z8, Z4
+
+	// sub-block 6, scale 0
+	VPXORD            Z8, Z8, Z8
+	VPXORD            Z10, Z10, Z10
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VMOVDQU32         1792(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     288(R8), Z14, Z8
+	VPDPBUSD.BCST     288(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     288(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     288(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     288(R8)(R9*4), Z14, Z13
+	PREFETCHT1        18112(DI)
+	PREFETCHT0        2752(DI)
+	VMOVDQU32         1856(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     292(R8), Z14, Z8
+	VPDPBUSD.BCST     292(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     292(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     292(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     292(R8)(R9*4), Z14, Z13
+	VMOVDQU32         1920(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     296(R8), Z14, Z8
+	VPDPBUSD.BCST     296(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     296(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     296(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     296(R8)(R9*4), Z14, Z13
+	PREFETCHT1        18176(DI)
+	PREFETCHT0        2816(DI)
+	VMOVDQU32         1984(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     300(R8), Z14, Z8
+	VPDPBUSD.BCST     300(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     300(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     300(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     300(R8)(R9*4), Z14, Z13
+	VMOVDQU32         2048(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     304(R8), Z14, Z8
+	VPDPBUSD.BCST     304(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     304(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     304(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     304(R8)(R9*4), Z14, Z13
+	PREFETCHT1        18240(DI)
+	PREFETCHT0        2880(DI)
+	VMOVDQU32         2112(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     308(R8), Z14, Z8
+	VPDPBUSD.BCST     308(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     308(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     308(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     308(R8)(R9*4), Z14, Z13
+	VMOVDQU32         2176(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     312(R8), Z14, Z8
+	VPDPBUSD.BCST     312(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     312(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     312(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     312(R8)(R9*4), Z14, Z13
+	PREFETCHT1        18304(DI)
+	PREFETCHT0        2944(DI)
+	VMOVDQU32         2240(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     316(R8), Z14, Z8
+	VPDPBUSD.BCST     316(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     316(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     316(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     316(R8)(R9*4), Z14, Z13
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z9, Z14
+	VCVTDQ2PS         Z14, Z14
+	VMULPS            Z6, Z14, Z14
+	VMULPS.BCST       320(R8), Z14, Z15
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z15, Z8, Z0
+	VMULPS.BCST       320(R8)(R9*1), Z14, Z8
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z8, Z10, Z1
+	VMULPS.BCST       320(R8)(R9*2), Z14, Z8
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z8, Z11, Z2
+	VMULPS.BCST       320(R8)(R10*1), Z14, Z8
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z8, Z12, Z3
+	VMULPS.BCST       320(R8)(R9*4), Z14, Z8
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z8, Z13, Z4
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z5, Z8
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z7, Z8, Z8
+	VFNMADD231PS.BCST 324(R8), Z8, Z0
+	VFNMADD231PS.BCST 324(R8)(R9*1), Z8, Z1
+	VFNMADD231PS.BCST 324(R8)(R9*2), Z8, Z2
+	VFNMADD231PS.BCST 324(R8)(R10*1), Z8, Z3
+	VFNMADD231PS.BCST 324(R8)(R9*4), Z8, Z4
+
+	// sub-block 7, scale 0
+	VPXORD            Z8, Z8, Z8
+	VPXORD            Z10, Z10, Z10
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	PREFETCHT1        18368(DI)
+	PREFETCHT0        3008(DI)
+	VPSRLD            $0x04, 1792(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     336(R8), Z14, Z8
+	VPDPBUSD.BCST     336(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     336(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     336(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     336(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 1856(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     340(R8), Z14, Z8
+	VPDPBUSD.BCST     340(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     340(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     340(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     340(R8)(R9*4), Z14, Z13
+	PREFETCHT1        18432(DI)
+	PREFETCHT0        3072(DI)
+	VPSRLD            $0x04, 1920(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     344(R8), Z14, Z8
+	VPDPBUSD.BCST     344(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     344(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     344(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     344(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 1984(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     348(R8), Z14, Z8
+	VPDPBUSD.BCST     348(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     348(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     348(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     348(R8)(R9*4), Z14, Z13
+	PREFETCHT1        18496(DI)
+	PREFETCHT0        3136(DI)
+	VPSRLD            $0x04, 2048(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     352(R8), Z14, Z8
+	VPDPBUSD.BCST     352(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     352(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     352(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     352(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 2112(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     356(R8), Z14, Z8
+	VPDPBUSD.BCST     356(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     356(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     356(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     356(R8)(R9*4), Z14, Z13
+	PREFETCHT1        18560(DI)
+	PREFETCHT0        3200(DI)
+	VPSRLD            $0x04, 2176(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     360(R8), Z14, Z8
+	VPDPBUSD.BCST     360(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     360(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     360(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     360(R8)(R9*4), Z14, Z13
+	PREFETCHT1        18624(DI)
+	PREFETCHT0        3264(DI)
+	VPSRLD            $0x04, 2240(DI), Z14
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
+	VPDPBUSD.BCST     364(R8), Z14, Z8
+	VPDPBUSD.BCST     364(R8)(R9*1), Z14, Z10
+	VPDPBUSD.BCST     364(R8)(R9*2), Z14, Z11
+	VPDPBUSD.BCST     364(R8)(R10*1), Z14, Z12
+	VPDPBUSD.BCST     364(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x18, Z9, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z6, Z9, Z9
+	VMULPS.BCST       368(R8), Z9, Z6
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z6, Z8, Z0
+	VMULPS.BCST       368(R8)(R9*1), Z9, Z6
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z6, Z10, Z1
+	VMULPS.BCST       368(R8)(R9*2), Z9, Z6
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z6, Z11, Z2
+	VMULPS.BCST       368(R8)(R10*1), Z9, Z6
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z6, Z12, Z3
+	VMULPS.BCST       368(R8)(R9*4), Z9, Z6
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z6, Z13, Z4
+	VPSRLD            $0x18, Z5, Z5
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z7, Z5, Z5
+	VFNMADD231PS.BCST 372(R8), Z5, Z0
+	VFNMADD231PS.BCST 372(R8)(R9*1), Z5, Z1
+	VFNMADD231PS.BCST 372(R8)(R9*2), Z5, Z2
+	VFNMADD231PS.BCST 372(R8)(R10*1), Z5, Z3
+	VFNMADD231PS.BCST 372(R8)(R9*4), Z5, Z4
+	ADDQ              $0x00000180, R8
+	ADDQ              $0x00000900, DI
+	DECQ              R11
+	JNZ               block
+	MOVQ              64(AX), DI
+	LEAQ              (DI)(DI*2), R8
+	VMOVUPS           Z0, (CX)
+	VMOVUPS           Z1, (CX)(DI*1)
+	VMOVUPS           Z2, (CX)(DI*2)
+	VMOVUPS           Z3, (CX)(R8*1)
+	VMOVUPS           Z4, (CX)(DI*4)
+	ADDQ              $0x40, CX
+	ADDQ              16(AX), BX
+	ADDQ              16(AX), SI
+	DECQ              DX
+	JNZ               tile
+	VZEROUPPER
+	RET
+
+// func Gemv_q4_kx16_q8x_16x6_avx512vnni(a *byte)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·Gemv_q4_kx16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 24(AX), DX
+	MOVQ (AX), BX
+	MOVQ 8(AX), SI
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, DI
+	MOVQ   40(AX), R8
+	MOVQ   48(AX), R9
+	LEAQ   (R9)(R9*2), R10
+	LEAQ   (R9)(R9*4), R11
+	MOVQ   32(AX), R12
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+
+block:
+	VMOVDQU32 64(DI), Z6
+	VMOVDQU32 128(DI), Z7
+	VMOVDQU32 192(DI), Z8
+
+	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z6, Z9
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z7, Z11
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z10
+	VPSRLD     $0x02, Z6, Z6
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z10
+	VPSRLD     $0x04, Z8, Z6
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
+	VPSRLD     $0x02, Z7, Z7
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z7, Z6
+	VCVTPH2PS  (DI), Z7
+	VCVTPH2PS  32(DI), Z8
+
+	// sub-block 0, scale 0
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VMOVDQU32         256(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     (R8), Z18, Z12
+	VPDPBUSD.BCST     (R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     (R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     (R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     (R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     (R8)(R11*1), Z18, Z17
+	PREFETCHT1        16384(DI)
+	PREFETCHT0        1024(DI)
+	VMOVDQU32         320(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     4(R8), Z18, Z12
+	VPDPBUSD.BCST     4(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     4(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     4(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     4(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     4(R8)(R11*1), Z18, Z17
+	VMOVDQU32         384(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     8(R8), Z18, Z12
+	VPDPBUSD.BCST     8(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     8(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     8(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     8(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     8(R8)(R11*1), Z18, Z17
+	PREFETCHT1        16448(DI)
+	PREFETCHT0        1088(DI)
+	VMOVDQU32         448(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     12(R8), Z18, Z12
+	VPDPBUSD.BCST     12(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     12(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     12(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     12(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     12(R8)(R11*1), Z18, Z17
+	VMOVDQU32         512(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     16(R8), Z18, Z12
+	VPDPBUSD.BCST     16(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     16(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     16(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     16(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     16(R8)(R11*1), Z18, Z17
+	PREFETCHT1        16512(DI)
+	PREFETCHT0        1152(DI)
+	VMOVDQU32         576(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     20(R8), Z18, Z12
+	VPDPBUSD.BCST     20(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     20(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     20(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     20(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     20(R8)(R11*1), Z18, Z17
+	VMOVDQU32         640(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     24(R8), Z18, Z12
+	VPDPBUSD.BCST     24(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     24(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     24(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     24(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     24(R8)(R11*1), Z18, Z17
+	PREFETCHT1        16576(DI)
+	PREFETCHT0        1216(DI)
+	VMOVDQU32         704(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     28(R8), Z18, Z12
+	VPDPBUSD.BCST     28(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     28(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     28(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     28(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     28(R8)(R11*1), Z18, Z17
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z9, Z18
+	VCVTDQ2PS         Z18, Z18
+	VMULPS            Z7, Z18, Z18
+	VMULPS.BCST       32(R8), Z18, Z19
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z19, Z12, Z0
+	VMULPS.BCST       32(R8)(R9*1), Z18, Z12
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z12, Z13, Z1
+	VMULPS.BCST       32(R8)(R9*2), Z18, Z12
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z12, Z14, Z2
+	VMULPS.BCST       32(R8)(R10*1), Z18, Z12
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z12, Z15, Z3
+	VMULPS.BCST       32(R8)(R9*4), Z18, Z12
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z12, Z16, Z4
+	VMULPS.BCST       32(R8)(R11*1), Z18, Z12
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z12, Z17, Z5
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z11, Z12
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z8, Z12, Z12
+	VFNMADD231PS.BCST 36(R8), Z12, Z0
+	VFNMADD231PS.BCST 36(R8)(R9*1), Z12, Z1
+	VFNMADD231PS.BCST 36(R8)(R9*2), Z12, Z2
+	VFNMADD231PS.BCST 36(R8)(R10*1), Z12, Z3
+	VFNMADD231PS.BCST 36(R8)(R9*4), Z12, Z4
+	VFNMADD231PS.BCST 36(R8)(R11*1), Z12, Z5
+
+	// sub-block 1, scale 0
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	PREFETCHT1        16640(DI)
+	PREFETCHT0        1280(DI)
+	VPSRLD            $0x04, 256(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     48(R8), Z18, Z12
+	VPDPBUSD.BCST     48(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     48(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     48(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     48(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     48(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 320(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     52(R8), Z18, Z12
+	VPDPBUSD.BCST     52(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     52(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     52(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     52(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     52(R8)(R11*1), Z18, Z17
+	PREFETCHT1        16704(DI)
+	PREFETCHT0        1344(DI)
+	VPSRLD            $0x04, 384(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     56(R8), Z18, Z12
+	VPDPBUSD.BCST     56(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     56(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     56(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     56(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     56(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 448(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     60(R8), Z18, Z12
+	VPDPBUSD.BCST     60(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     60(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     60(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     60(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     60(R8)(R11*1), Z18, Z17
+	PREFETCHT1        16768(DI)
+	PREFETCHT0        1408(DI)
+	VPSRLD            $0x04, 512(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     64(R8), Z18, Z12
+	VPDPBUSD.BCST     64(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     64(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     64(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     64(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     64(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 576(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     68(R8), Z18, Z12
+	VPDPBUSD.BCST     68(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     68(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     68(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     68(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     68(R8)(R11*1), Z18, Z17
+	PREFETCHT1        16832(DI)
+	PREFETCHT0        1472(DI)
+	VPSRLD            $0x04, 640(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     72(R8), Z18, Z12
+	VPDPBUSD.BCST     72(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     72(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     72(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     72(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     72(R8)(R11*1), Z18, Z17
+	PREFETCHT1        16896(DI)
+	PREFETCHT0        1536(DI)
+	VPSRLD            $0x04, 704(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     76(R8), Z18, Z12
+	VPDPBUSD.BCST     76(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     76(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     76(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     76(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     76(R8)(R11*1), Z18, Z17
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z9, Z18
+	VCVTDQ2PS         Z18, Z18
+	VMULPS            Z7, Z18, Z18
+	VMULPS.BCST       80(R8), Z18, Z19
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z19, Z12, Z0
+	VMULPS.BCST       80(R8)(R9*1), Z18, Z12
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z12, Z13, Z1
+	VMULPS.BCST       80(R8)(R9*2), Z18, Z12
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z12, Z14, Z2
+	VMULPS.BCST       80(R8)(R10*1), Z18, Z12
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z12, Z15, Z3
+	VMULPS.BCST       80(R8)(R9*4), Z18, Z12
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z12, Z16, Z4
+	VMULPS.BCST       80(R8)(R11*1), Z18, Z12
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z12, Z17, Z5
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z11, Z12
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z8, Z12, Z12
+	VFNMADD231PS.BCST 84(R8), Z12, Z0
+	VFNMADD231PS.BCST 84(R8)(R9*1), Z12, Z1
+	VFNMADD231PS.BCST 84(R8)(R9*2), Z12, Z2
+	VFNMADD231PS.BCST 84(R8)(R10*1), Z12, Z3
+	VFNMADD231PS.BCST 84(R8)(R9*4), Z12, Z4
+	VFNMADD231PS.BCST 84(R8)(R11*1), Z12, Z5
+
+	// sub-block 2, scale 0
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VMOVDQU32         768(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     96(R8), Z18, Z12
+	VPDPBUSD.BCST     96(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     96(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     96(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     96(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     96(R8)(R11*1), Z18, Z17
+	PREFETCHT1        16960(DI)
+	PREFETCHT0        1600(DI)
+	VMOVDQU32         832(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     100(R8), Z18, Z12
+	VPDPBUSD.BCST     100(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     100(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     100(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     100(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     100(R8)(R11*1), Z18, Z17
+	VMOVDQU32         896(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     104(R8), Z18, Z12
+	VPDPBUSD.BCST     104(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     104(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     104(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     104(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     104(R8)(R11*1), Z18, Z17
+	PREFETCHT1        17024(DI)
+	PREFETCHT0        1664(DI)
+	VMOVDQU32         960(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     108(R8), Z18, Z12
+	VPDPBUSD.BCST     108(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     108(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     108(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     108(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     108(R8)(R11*1), Z18, Z17
+	VMOVDQU32         1024(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     112(R8), Z18, Z12
+	VPDPBUSD.BCST     112(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     112(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     112(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     112(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     112(R8)(R11*1), Z18, Z17
+	PREFETCHT1        17088(DI)
+	PREFETCHT0        1728(DI)
+	VMOVDQU32         1088(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     116(R8), Z18, Z12
+	VPDPBUSD.BCST     116(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     116(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     116(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     116(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     116(R8)(R11*1), Z18, Z17
+	VMOVDQU32         1152(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     120(R8), Z18, Z12
+	VPDPBUSD.BCST     120(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     120(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     120(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     120(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     120(R8)(R11*1), Z18, Z17
+	PREFETCHT1        17152(DI)
+	PREFETCHT0        1792(DI)
+	VMOVDQU32         1216(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     124(R8), Z18, Z12
+	VPDPBUSD.BCST     124(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     124(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     124(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     124(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     124(R8)(R11*1), Z18, Z17
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z9, Z18
+	VCVTDQ2PS         Z18, Z18
+	VMULPS            Z7, Z18, Z18
+	VMULPS.BCST       128(R8), Z18, Z19
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z19, Z12, Z0
+	VMULPS.BCST       128(R8)(R9*1), Z18, Z12
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z12, Z13, Z1
+	VMULPS.BCST       128(R8)(R9*2), Z18, Z12
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z12, Z14, Z2
+	VMULPS.BCST       128(R8)(R10*1), Z18, Z12
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z12, Z15, Z3
+	VMULPS.BCST       128(R8)(R9*4), Z18, Z12
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z12, Z16, Z4
+	VMULPS.BCST       128(R8)(R11*1), Z18, Z12
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z12, Z17, Z5
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z11, Z12
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z8, Z12, Z12
+	VFNMADD231PS.BCST 132(R8), Z12, Z0
+	VFNMADD231PS.BCST 132(R8)(R9*1), Z12, Z1
+	VFNMADD231PS.BCST 132(R8)(R9*2), Z12, Z2
+	VFNMADD231PS.BCST 132(R8)(R10*1), Z12, Z3
+	VFNMADD231PS.BCST 132(R8)(R9*4), Z12, Z4
+	VFNMADD231PS.BCST 132(R8)(R11*1), Z12, Z5
+
+	// sub-block 3, scale 0
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	PREFETCHT1        17216(DI)
+	PREFETCHT0        1856(DI)
+	VPSRLD            $0x04, 768(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     144(R8), Z18, Z12
+	VPDPBUSD.BCST     144(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     144(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     144(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     144(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     144(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 832(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     148(R8), Z18, Z12
+	VPDPBUSD.BCST     148(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     148(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     148(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     148(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     148(R8)(R11*1), Z18, Z17
+	PREFETCHT1        17280(DI)
+	PREFETCHT0        1920(DI)
+	VPSRLD            $0x04, 896(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     152(R8), Z18, Z12
+	VPDPBUSD.BCST     152(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     152(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     152(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     152(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     152(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 960(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     156(R8), Z18, Z12
+	VPDPBUSD.BCST     156(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     156(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     156(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     156(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     156(R8)(R11*1), Z18, Z17
+	PREFETCHT1        17344(DI)
+	PREFETCHT0        1984(DI)
+	VPSRLD            $0x04, 1024(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     160(R8), Z18, Z12
+	VPDPBUSD.BCST     160(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     160(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     160(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     160(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     160(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 1088(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     164(R8), Z18, Z12
+	VPDPBUSD.BCST     164(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     164(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     164(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     164(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     164(R8)(R11*1), Z18, Z17
+	PREFETCHT1        17408(DI)
+	PREFETCHT0        2048(DI)
+	VPSRLD            $0x04, 1152(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     168(R8), Z18, Z12
+	VPDPBUSD.BCST     168(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     168(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     168(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     168(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     168(R8)(R11*1), Z18, Z17
+	PREFETCHT1        17472(DI)
+	PREFETCHT0        2112(DI)
+	VPSRLD            $0x04, 1216(DI), Z18
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
+	VPDPBUSD.BCST     172(R8), Z18, Z12
+	VPDPBUSD.BCST     172(R8)(R9*1), Z18, Z13
+	VPDPBUSD.BCST     172(R8)(R9*2), Z18, Z14
+	VPDPBUSD.BCST     172(R8)(R10*1), Z18, Z15
+	VPDPBUSD.BCST     172(R8)(R9*4), Z18, Z16
+	VPDPBUSD.BCST     172(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x18, Z9, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z7, Z9, Z9
+	VMULPS.BCST       176(R8), Z9, Z18
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z18, Z12, Z0
+	VMULPS.BCST       176(R8)(R9*1), Z9, Z12
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z12, Z13, Z1
+	VMULPS.BCST       176(R8)(R9*2), Z9, Z12
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z12, Z14, Z2
+	VMULPS.BCST       176(R8)(R10*1), Z9, Z12
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z12, Z15, Z3
+	VMULPS.BCST       176(R8)(R9*4), Z9, Z12
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z12, Z16, Z4
+	VMULPS.BCST       176(R8)(R11*1), Z9, Z9
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z9, Z17, Z5
+	VPSRLD            $0x18, Z11, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z8, Z9, Z9
+	VFNMADD231PS.BCST 180(R8), Z9, Z0
+	VFNMADD231PS.BCST 180(R8)(R9*1), Z9, Z1
+	VFNMADD231PS.BCST 180(R8)(R9*2), Z9, Z2
+	VFNMADD231PS.BCST 180(R8)(R10*1), Z9, Z3
+	VFNMADD231PS.BCST 180(R8)(R9*4), Z9, Z4
+	VFNMADD231PS.BCST 180(R8)(R11*1), Z9, Z5
+
+	// sub-block 4, scale 0
+	VPXORD            Z9, Z9, Z9
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VMOVDQU32         1280(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     192(R8), Z16, Z9
+	VPDPBUSD.BCST     192(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     192(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     192(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     192(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     192(R8)(R11*1), Z16, Z15
+	PREFETCHT1        17536(DI)
+	PREFETCHT0        2176(DI)
+	VMOVDQU32         1344(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     196(R8), Z16, Z9
+	VPDPBUSD.BCST     196(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     196(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     196(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     196(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     196(R8)(R11*1), Z16, Z15
+	VMOVDQU32         1408(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     200(R8), Z16, Z9
+	VPDPBUSD.BCST     200(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     200(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     200(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     200(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     200(R8)(R11*1), Z16, Z15
+	PREFETCHT1        17600(DI)
+	PREFETCHT0        2240(DI)
+	VMOVDQU32         1472(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     204(R8), Z16, Z9
+	VPDPBUSD.BCST     204(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     204(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     204(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     204(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     204(R8)(R11*1), Z16, Z15
+	VMOVDQU32         1536(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     208(R8), Z16, Z9
+	VPDPBUSD.BCST     208(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     208(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     208(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     208(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     208(R8)(R11*1), Z16, Z15
+	PREFETCHT1        17664(DI)
+	PREFETCHT0        2304(DI)
+	VMOVDQU32         1600(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     212(R8), Z16, Z9
+	VPDPBUSD.BCST     212(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     212(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     212(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     212(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     212(R8)(R11*1), Z16, Z15
+	VMOVDQU32         1664(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     216(R8), Z16, Z9
+	VPDPBUSD.BCST     216(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     216(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     216(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     216(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     216(R8)(R11*1), Z16, Z15
+	PREFETCHT1        17728(DI)
+	PREFETCHT0        2368(DI)
+	VMOVDQU32         1728(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     220(R8), Z16, Z9
+	VPDPBUSD.BCST     220(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     220(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     220(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     220(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     220(R8)(R11*1), Z16, Z15
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z10, Z16
+	VCVTDQ2PS         Z16, Z16
+	VMULPS            Z7, Z16, Z16
+	VMULPS.BCST       224(R8), Z16, Z17
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z17, Z9, Z0
+	VMULPS.BCST       224(R8)(R9*1), Z16, Z9
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z9, Z11, Z1
+	VMULPS.BCST       224(R8)(R9*2), Z16, Z9
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z9, Z12, Z2
+	VMULPS.BCST       224(R8)(R10*1), Z16, Z9
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z9, Z13, Z3
+	VMULPS.BCST       224(R8)(R9*4), Z16, Z9
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z9, Z14, Z4
+	VMULPS.BCST       224(R8)(R11*1), Z16, Z9
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z9, Z15, Z5
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z6, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z8, Z9, Z9
+	VFNMADD231PS.BCST 228(R8), Z9, Z0
+	VFNMADD231PS.BCST 228(R8)(R9*1), Z9, Z1
+	VFNMADD231PS.BCST 228(R8)(R9*2), Z9, Z2
+	VFNMADD231PS.BCST 228(R8)(R10*1), Z9, Z3
+	VFNMADD231PS.BCST 228(R8)(R9*4), Z9, Z4
+	VFNMADD231PS.BCST 228(R8)(R11*1), Z9, Z5
+
+	// sub-block 5, scale 0
+	VPXORD            Z9, Z9, Z9
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	PREFETCHT1        17792(DI)
+	PREFETCHT0        2432(DI)
+	VPSRLD            $0x04, 1280(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     240(R8), Z16, Z9
+	VPDPBUSD.BCST     240(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     240(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     240(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     240(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     240(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 1344(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     244(R8), Z16, Z9
+	VPDPBUSD.BCST     244(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     244(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     244(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     244(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     244(R8)(R11*1), Z16, Z15
+	PREFETCHT1        17856(DI)
+	PREFETCHT0        2496(DI)
+	VPSRLD            $0x04, 1408(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     248(R8), Z16, Z9
+	VPDPBUSD.BCST     248(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     248(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     248(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     248(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     248(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 1472(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     252(R8), Z16, Z9
+	VPDPBUSD.BCST     252(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     252(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     252(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     252(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     252(R8)(R11*1), Z16, Z15
+	PREFETCHT1        17920(DI)
+	PREFETCHT0        2560(DI)
+	VPSRLD            $0x04, 1536(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     256(R8), Z16, Z9
+	VPDPBUSD.BCST     256(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     256(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     256(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     256(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     256(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 1600(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     260(R8), Z16, Z9
+	VPDPBUSD.BCST     260(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     260(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     260(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     260(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     260(R8)(R11*1), Z16, Z15
+	PREFETCHT1        17984(DI)
+	PREFETCHT0        2624(DI)
+	VPSRLD            $0x04, 1664(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     264(R8), Z16, Z9
+	VPDPBUSD.BCST     264(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     264(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     264(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     264(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     264(R8)(R11*1), Z16, Z15
+	PREFETCHT1        18048(DI)
+	PREFETCHT0        2688(DI)
+	VPSRLD            $0x04, 1728(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     268(R8), Z16, Z9
+	VPDPBUSD.BCST     268(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     268(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     268(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     268(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     268(R8)(R11*1), Z16, Z15
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z10, Z16
+	VCVTDQ2PS         Z16, Z16
+	VMULPS            Z7, Z16, Z16
+	VMULPS.BCST       272(R8), Z16, Z17
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z17, Z9, Z0
+	VMULPS.BCST       272(R8)(R9*1), Z16, Z9
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z9, Z11, Z1
+	VMULPS.BCST       272(R8)(R9*2), Z16, Z9
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z9, Z12, Z2
+	VMULPS.BCST       272(R8)(R10*1), Z16, Z9
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z9, Z13, Z3
+	VMULPS.BCST       272(R8)(R9*4), Z16, Z9
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z9, Z14, Z4
+	VMULPS.BCST       272(R8)(R11*1), Z16, Z9
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z9, Z15, Z5
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z6, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z8, Z9, Z9
+	VFNMADD231PS.BCST 276(R8), Z9, Z0
+	VFNMADD231PS.BCST 276(R8)(R9*1), Z9, Z1
+	VFNMADD231PS.BCST 276(R8)(R9*2), Z9, Z2
+	VFNMADD231PS.BCST 276(R8)(R10*1), Z9, Z3
+	VFNMADD231PS.BCST 276(R8)(R9*4), Z9, Z4
+	VFNMADD231PS.BCST 276(R8)(R11*1), Z9, Z5
+
+	// sub-block 6, scale 0
+	VPXORD            Z9, Z9, Z9
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VMOVDQU32         1792(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     288(R8), Z16, Z9
+	VPDPBUSD.BCST     288(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     288(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     288(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     288(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     288(R8)(R11*1), Z16, Z15
+	PREFETCHT1        18112(DI)
+	PREFETCHT0        2752(DI)
+	VMOVDQU32         1856(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     292(R8), Z16, Z9
+	VPDPBUSD.BCST     292(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     292(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     292(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     292(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     292(R8)(R11*1), Z16, Z15
+	VMOVDQU32         1920(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     296(R8), Z16, Z9
+	VPDPBUSD.BCST     296(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     296(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     296(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     296(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     296(R8)(R11*1), Z16, Z15
+	PREFETCHT1        18176(DI)
+	PREFETCHT0        2816(DI)
+	VMOVDQU32         1984(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     300(R8), Z16, Z9
+	VPDPBUSD.BCST     300(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     300(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     300(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     300(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     300(R8)(R11*1), Z16, Z15
+	VMOVDQU32         2048(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     304(R8), Z16, Z9
+	VPDPBUSD.BCST     304(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     304(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     304(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     304(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     304(R8)(R11*1), Z16, Z15
+	PREFETCHT1        18240(DI)
+	PREFETCHT0        2880(DI)
+	VMOVDQU32         2112(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     308(R8), Z16, Z9
+	VPDPBUSD.BCST     308(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     308(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     308(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     308(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     308(R8)(R11*1), Z16, Z15
+	VMOVDQU32         2176(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     312(R8), Z16, Z9
+	VPDPBUSD.BCST     312(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     312(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     312(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     312(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     312(R8)(R11*1), Z16, Z15
+	PREFETCHT1        18304(DI)
+	PREFETCHT0        2944(DI)
+	VMOVDQU32         2240(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     316(R8), Z16, Z9
+	VPDPBUSD.BCST     316(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     316(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     316(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     316(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     316(R8)(R11*1), Z16, Z15
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z10, Z16
+	VCVTDQ2PS         Z16, Z16
+	VMULPS            Z7, Z16, Z16
+	VMULPS.BCST       320(R8), Z16, Z17
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z17, Z9, Z0
+	VMULPS.BCST       320(R8)(R9*1), Z16, Z9
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z9, Z11, Z1
+	VMULPS.BCST       320(R8)(R9*2), Z16, Z9
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z9, Z12, Z2
+	VMULPS.BCST       320(R8)(R10*1), Z16, Z9
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z9, Z13, Z3
+	VMULPS.BCST       320(R8)(R9*4), Z16, Z9
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z9, Z14, Z4
+	VMULPS.BCST       320(R8)(R11*1), Z16, Z9
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z9, Z15, Z5
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z6, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z8, Z9, Z9
+	VFNMADD231PS.BCST 324(R8), Z9, Z0
+	VFNMADD231PS.BCST 324(R8)(R9*1), Z9, Z1
+	VFNMADD231PS.BCST 324(R8)(R9*2), Z9, Z2
+	VFNMADD231PS.BCST 324(R8)(R10*1), Z9, Z3
+	VFNMADD231PS.BCST 324(R8)(R9*4), Z9, Z4
+	VFNMADD231PS.BCST 324(R8)(R11*1), Z9, Z5
+
+	// sub-block 7, scale 0
+	VPXORD            Z9, Z9, Z9
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	PREFETCHT1        18368(DI)
+	PREFETCHT0        3008(DI)
+	VPSRLD            $0x04, 1792(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     336(R8), Z16, Z9
+	VPDPBUSD.BCST     336(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     336(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     336(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     336(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     336(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 1856(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     340(R8), Z16, Z9
+	VPDPBUSD.BCST     340(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     340(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     340(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     340(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     340(R8)(R11*1), Z16, Z15
+	PREFETCHT1        18432(DI)
+	PREFETCHT0        3072(DI)
+	VPSRLD            $0x04, 1920(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     344(R8), Z16, Z9
+	VPDPBUSD.BCST     344(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     344(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     344(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     344(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     344(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 1984(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     348(R8), Z16, Z9
+	VPDPBUSD.BCST     348(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     348(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     348(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     348(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     348(R8)(R11*1), Z16, Z15
+	PREFETCHT1        18496(DI)
+	PREFETCHT0        3136(DI)
+	VPSRLD            $0x04, 2048(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     352(R8), Z16, Z9
+	VPDPBUSD.BCST     352(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     352(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     352(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     352(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     352(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 2112(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     356(R8), Z16, Z9
+	VPDPBUSD.BCST     356(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     356(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     356(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     356(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     356(R8)(R11*1), Z16, Z15
+	PREFETCHT1        18560(DI)
+	PREFETCHT0        3200(DI)
+	VPSRLD            $0x04, 2176(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     360(R8), Z16, Z9
+	VPDPBUSD.BCST     360(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     360(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     360(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     360(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     360(R8)(R11*1), Z16, Z15
+	PREFETCHT1        18624(DI)
+	PREFETCHT0        3264(DI)
+	VPSRLD            $0x04, 2240(DI), Z16
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
+	VPDPBUSD.BCST     364(R8), Z16, Z9
+	VPDPBUSD.BCST     364(R8)(R9*1), Z16, Z11
+	VPDPBUSD.BCST     364(R8)(R9*2), Z16, Z12
+	VPDPBUSD.BCST     364(R8)(R10*1), Z16, Z13
+	VPDPBUSD.BCST     364(R8)(R9*4), Z16, Z14
+	VPDPBUSD.BCST     364(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x18, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z7, Z10, Z10
+	VMULPS.BCST       368(R8), Z10, Z7
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z7, Z9, Z0
+	VMULPS.BCST       368(R8)(R9*1), Z10, Z7
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z7, Z11, Z1
+	VMULPS.BCST       368(R8)(R9*2), Z10, Z7
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z7, Z12, Z2
+	VMULPS.BCST       368(R8)(R10*1), Z10, Z7
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z7, Z13, Z3
+	VMULPS.BCST       368(R8)(R9*4), Z10, Z7
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z7, Z14, Z4
+	VMULPS.BCST       368(R8)(R11*1), Z10, Z7
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z7, Z15, Z5
+	VPSRLD            $0x18, Z6, Z6
+	VCVTDQ2PS         Z6, Z6
+	VMULPS            Z8, Z6, Z6
+	VFNMADD231PS.BCST 372(R8), Z6, Z0
+	VFNMADD231PS.BCST 372(R8)(R9*1), Z6, Z1
+	VFNMADD231PS.BCST 372(R8)(R9*2), Z6, Z2
+	VFNMADD231PS.BCST 372(R8)(R10*1), Z6, Z3
+	VFNMADD231PS.BCST 372(R8)(R9*4), Z6, Z4
+	VFNMADD231PS.BCST 372(R8)(R11*1), Z6, Z5
+	ADDQ              $0x00000180, R8
+	ADDQ              $0x00000900, DI
+	DECQ              R12
+	JNZ               block
+	MOVQ              64(AX), DI
+	LEAQ              (DI)(DI*2), R8
+	LEAQ              (DI)(DI*4), R9
+	VMOVUPS           Z0, (CX)
+	VMOVUPS           Z1, (CX)(DI*1)
+	VMOVUPS           Z2, (CX)(DI*2)
+	VMOVUPS           Z3, (CX)(R8*1)
+	VMOVUPS           Z4, (CX)(DI*4)
+	VMOVUPS           Z5, (CX)(R9*1)
+	ADDQ              $0x40, CX
+	ADDQ              16(AX), BX
+	ADDQ              16(AX), SI
+	DECQ              DX
+	JNZ               tile
+	VZEROUPPER
+	RET
+
+// func Gemv_q4_kx16_q8x_16x8_avx512vnni(a *byte)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·Gemv_q4_kx16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 24(AX), DX
+	MOVQ (AX), BX
+	MOVQ 8(AX), SI
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, DI
+	MOVQ   40(AX), R8
+	MOVQ   48(AX), R9
+	LEAQ   (R9)(R9*2), R10
+	LEAQ   (R9)(R9*4), R11
+	LEAQ   (R8)(R10*2), R12
+	MOVQ   32(AX), R13
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+block:
+	VMOVDQU32 64(DI), Z8
+	VMOVDQU32 128(DI), Z9
+	VMOVDQU32 192(DI), Z10
+
+	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z8, Z11
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z9, Z13
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z12
+	VPSRLD     $0x02, Z8, Z8
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z12
+	VPSRLD     $0x04, Z10, Z8
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
+	VPSRLD     $0x02, Z9, Z9
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z9, Z8
+	VCVTPH2PS  (DI), Z9
+	VCVTPH2PS  32(DI), Z10
+
+	// sub-block 0, scale 0
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z19, Z19, Z19
+	VPXORD            Z20, Z20, Z20
+	VPXORD            Z21, Z21, Z21
+	VMOVDQU32         256(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     (R8), Z22, Z14
+	VPDPBUSD.BCST     (R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     (R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     (R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     (R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     (R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     (R12), Z22, Z20
+	VPDPBUSD.BCST     (R12)(R9*1), Z22, Z21
+	PREFETCHT1        16384(DI)
+	PREFETCHT0        1024(DI)
+	VMOVDQU32         320(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     4(R8), Z22, Z14
+	VPDPBUSD.BCST     4(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     4(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     4(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     4(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     4(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     4(R12), Z22, Z20
+	VPDPBUSD.BCST     4(R12)(R9*1), Z22, Z21
+	VMOVDQU32         384(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     8(R8), Z22, Z14
+	VPDPBUSD.BCST     8(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     8(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     8(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     8(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     8(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     8(R12), Z22, Z20
+	VPDPBUSD.BCST     8(R12)(R9*1), Z22, Z21
+	PREFETCHT1        16448(DI)
+	PREFETCHT0        1088(DI)
+	VMOVDQU32         448(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     12(R8), Z22, Z14
+	VPDPBUSD.BCST     12(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     12(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     12(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     12(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     12(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     12(R12), Z22, Z20
+	VPDPBUSD.BCST     12(R12)(R9*1), Z22, Z21
+	VMOVDQU32         512(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     16(R8), Z22, Z14
+	VPDPBUSD.BCST     16(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     16(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     16(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     16(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     16(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     16(R12), Z22, Z20
+	VPDPBUSD.BCST     16(R12)(R9*1), Z22, Z21
+	PREFETCHT1        16512(DI)
+	PREFETCHT0        1152(DI)
+	VMOVDQU32         576(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     20(R8), Z22, Z14
+	VPDPBUSD.BCST     20(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     20(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     20(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     20(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     20(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     20(R12), Z22, Z20
+	VPDPBUSD.BCST     20(R12)(R9*1), Z22, Z21
+	VMOVDQU32         640(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     24(R8), Z22, Z14
+	VPDPBUSD.BCST     24(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     24(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     24(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     24(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     24(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     24(R12), Z22, Z20
+	VPDPBUSD.BCST     24(R12)(R9*1), Z22, Z21
+	PREFETCHT1        16576(DI)
+	PREFETCHT0        1216(DI)
+	VMOVDQU32         704(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     28(R8), Z22, Z14
+	VPDPBUSD.BCST     28(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     28(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     28(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     28(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     28(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     28(R12), Z22, Z20
+	VPDPBUSD.BCST     28(R12)(R9*1), Z22, Z21
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z11, Z22
+	VCVTDQ2PS         Z22, Z22
+	VMULPS            Z9, Z22, Z22
+	VMULPS.BCST       32(R8), Z22, Z23
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z23, Z14, Z0
+	VMULPS.BCST       32(R8)(R9*1), Z22, Z14
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z14, Z15, Z1
+	VMULPS.BCST       32(R8)(R9*2), Z22, Z14
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z14, Z16, Z2
+	VMULPS.BCST       32(R8)(R10*1), Z22, Z14
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z14, Z17, Z3
+	VMULPS.BCST       32(R8)(R9*4), Z22, Z14
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z14, Z18, Z4
+	VMULPS.BCST       32(R8)(R11*1), Z22, Z14
+	VCVTDQ2PS         Z19, Z19
+	VFMADD231PS       Z14, Z19, Z5
+	VMULPS.BCST       32(R12), Z22, Z14
+	VCVTDQ2PS         Z20, Z20
+	VFMADD231PS       Z14, Z20, Z6
+	VMULPS.BCST       32(R12)(R9*1), Z22, Z14
+	VCVTDQ2PS         Z21, Z21
+	VFMADD231PS       Z14, Z21, Z7
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z13, Z14
+	VCVTDQ2PS         Z14, Z14
+	VMULPS            Z10, Z14, Z14
+	VFNMADD231PS.BCST 36(R8), Z14, Z0
+	VFNMADD231PS.BCST 36(R8)(R9*1), Z14, Z1
+	VFNMADD231PS.BCST 36(R8)(R9*2), Z14, Z2
+	VFNMADD231PS.BCST 36(R8)(R10*1), Z14, Z3
+	VFNMADD231PS.BCST 36(R8)(R9*4), Z14, Z4
+	VFNMADD231PS.BCST 36(R8)(R11*1), Z14, Z5
+	VFNMADD231PS.BCST 36(R12), Z14, Z6
+	VFNMADD231PS.BCST 36(R12)(R9*1), Z14, Z7
+
+	// sub-block 1, scale 0
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z19, Z19, Z19
+	VPXORD            Z20, Z20, Z20
+	VPXORD            Z21, Z21, Z21
+	PREFETCHT1        16640(DI)
+	PREFETCHT0        1280(DI)
+	VPSRLD            $0x04, 256(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     48(R8), Z22, Z14
+	VPDPBUSD.BCST     48(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     48(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     48(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     48(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     48(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     48(R12), Z22, Z20
+	VPDPBUSD.BCST     48(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 320(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     52(R8), Z22, Z14
+	VPDPBUSD.BCST     52(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     52(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     52(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     52(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     52(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     52(R12), Z22, Z20
+	VPDPBUSD.BCST     52(R12)(R9*1), Z22, Z21
+	PREFETCHT1        16704(DI)
+	PREFETCHT0        1344(DI)
+	VPSRLD            $0x04, 384(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     56(R8), Z22, Z14
+	VPDPBUSD.BCST     56(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     56(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     56(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     56(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     56(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     56(R12), Z22, Z20
+	VPDPBUSD.BCST     56(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 448(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     60(R8), Z22, Z14
+	VPDPBUSD.BCST     60(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     60(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     60(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     60(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     60(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     60(R12), Z22, Z20
+	VPDPBUSD.BCST     60(R12)(R9*1), Z22, Z21
+	PREFETCHT1        16768(DI)
+	PREFETCHT0        1408(DI)
+	VPSRLD            $0x04, 512(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     64(R8), Z22, Z14
+	VPDPBUSD.BCST     64(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     64(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     64(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     64(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     64(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     64(R12), Z22, Z20
+	VPDPBUSD.BCST     64(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 576(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     68(R8), Z22, Z14
+	VPDPBUSD.BCST     68(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     68(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     68(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     68(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     68(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     68(R12), Z22, Z20
+	VPDPBUSD.BCST     68(R12)(R9*1), Z22, Z21
+	PREFETCHT1        16832(DI)
+	PREFETCHT0        1472(DI)
+	VPSRLD            $0x04, 640(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     72(R8), Z22, Z14
+	VPDPBUSD.BCST     72(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     72(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     72(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     72(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     72(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     72(R12), Z22, Z20
+	VPDPBUSD.BCST     72(R12)(R9*1), Z22, Z21
+	PREFETCHT1        16896(DI)
+	PREFETCHT0        1536(DI)
+	VPSRLD            $0x04, 704(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     76(R8), Z22, Z14
+	VPDPBUSD.BCST     76(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     76(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     76(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     76(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     76(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     76(R12), Z22, Z20
+	VPDPBUSD.BCST     76(R12)(R9*1), Z22, Z21
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z11, Z22
+	VCVTDQ2PS         Z22, Z22
+	VMULPS            Z9, Z22, Z22
+	VMULPS.BCST       80(R8), Z22, Z23
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z23, Z14, Z0
+	VMULPS.BCST       80(R8)(R9*1), Z22, Z14
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z14, Z15, Z1
+	VMULPS.BCST       80(R8)(R9*2), Z22, Z14
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z14, Z16, Z2
+	VMULPS.BCST       80(R8)(R10*1), Z22, Z14
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z14, Z17, Z3
+	VMULPS.BCST       80(R8)(R9*4), Z22, Z14
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z14, Z18, Z4
+	VMULPS.BCST       80(R8)(R11*1), Z22, Z14
+	VCVTDQ2PS         Z19, Z19
+	VFMADD231PS       Z14, Z19, Z5
+	VMULPS.BCST       80(R12), Z22, Z14
+	VCVTDQ2PS         Z20, Z20
+	VFMADD231PS       Z14, Z20, Z6
+	VMULPS.BCST       80(R12)(R9*1), Z22, Z14
+	VCVTDQ2PS         Z21, Z21
+	VFMADD231PS       Z14, Z21, Z7
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z13, Z14
+	VCVTDQ2PS         Z14, Z14
+	VMULPS            Z10, Z14, Z14
+	VFNMADD231PS.BCST 84(R8), Z14, Z0
+	VFNMADD231PS.BCST 84(R8)(R9*1), Z14, Z1
+	VFNMADD231PS.BCST 84(R8)(R9*2), Z14, Z2
+	VFNMADD231PS.BCST 84(R8)(R10*1), Z14, Z3
+	VFNMADD231PS.BCST 84(R8)(R9*4), Z14, Z4
+	VFNMADD231PS.BCST 84(R8)(R11*1), Z14, Z5
+	VFNMADD231PS.BCST 84(R12), Z14, Z6
+	VFNMADD231PS.BCST 84(R12)(R9*1), Z14, Z7
+
+	// sub-block 2, scale 0
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z19, Z19, Z19
+	VPXORD            Z20, Z20, Z20
+	VPXORD            Z21, Z21, Z21
+	VMOVDQU32         768(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     96(R8), Z22, Z14
+	VPDPBUSD.BCST     96(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     96(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     96(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     96(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     96(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     96(R12), Z22, Z20
+	VPDPBUSD.BCST     96(R12)(R9*1), Z22, Z21
+	PREFETCHT1        16960(DI)
+	PREFETCHT0        1600(DI)
+	VMOVDQU32         832(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     100(R8), Z22, Z14
+	VPDPBUSD.BCST     100(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     100(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     100(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     100(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     100(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     100(R12), Z22, Z20
+	VPDPBUSD.BCST     100(R12)(R9*1), Z22, Z21
+	VMOVDQU32         896(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     104(R8), Z22, Z14
+	VPDPBUSD.BCST     104(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     104(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     104(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     104(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     104(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     104(R12), Z22, Z20
+	VPDPBUSD.BCST     104(R12)(R9*1), Z22, Z21
+	PREFETCHT1        17024(DI)
+	PREFETCHT0        1664(DI)
+	VMOVDQU32         960(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     108(R8), Z22, Z14
+	VPDPBUSD.BCST     108(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     108(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     108(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     108(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     108(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     108(R12), Z22, Z20
+	VPDPBUSD.BCST     108(R12)(R9*1), Z22, Z21
+	VMOVDQU32         1024(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     112(R8), Z22, Z14
+	VPDPBUSD.BCST     112(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     112(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     112(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     112(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     112(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     112(R12), Z22, Z20
+	VPDPBUSD.BCST     112(R12)(R9*1), Z22, Z21
+	PREFETCHT1        17088(DI)
+	PREFETCHT0        1728(DI)
+	VMOVDQU32         1088(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     116(R8), Z22, Z14
+	VPDPBUSD.BCST     116(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     116(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     116(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     116(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     116(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     116(R12), Z22, Z20
+	VPDPBUSD.BCST     116(R12)(R9*1), Z22, Z21
+	VMOVDQU32         1152(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     120(R8), Z22, Z14
+	VPDPBUSD.BCST     120(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     120(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     120(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     120(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     120(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     120(R12), Z22, Z20
+	VPDPBUSD.BCST     120(R12)(R9*1), Z22, Z21
+	PREFETCHT1        17152(DI)
+	PREFETCHT0        1792(DI)
+	VMOVDQU32         1216(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     124(R8), Z22, Z14
+	VPDPBUSD.BCST     124(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     124(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     124(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     124(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     124(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     124(R12), Z22, Z20
+	VPDPBUSD.BCST     124(R12)(R9*1), Z22, Z21
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z11, Z22
+	VCVTDQ2PS         Z22, Z22
+	VMULPS            Z9, Z22, Z22
+	VMULPS.BCST       128(R8), Z22, Z23
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z23, Z14, Z0
+	VMULPS.BCST       128(R8)(R9*1), Z22, Z14
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z14, Z15, Z1
+	VMULPS.BCST       128(R8)(R9*2), Z22, Z14
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z14, Z16, Z2
+	VMULPS.BCST       128(R8)(R10*1), Z22, Z14
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z14, Z17, Z3
+	VMULPS.BCST       128(R8)(R9*4), Z22, Z14
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z14, Z18, Z4
+	VMULPS.BCST       128(R8)(R11*1), Z22, Z14
+	VCVTDQ2PS         Z19, Z19
+	VFMADD231PS       Z14, Z19, Z5
+	VMULPS.BCST       128(R12), Z22, Z14
+	VCVTDQ2PS         Z20, Z20
+	VFMADD231PS       Z14, Z20, Z6
+	VMULPS.BCST       128(R12)(R9*1), Z22, Z14
+	VCVTDQ2PS         Z21, Z21
+	VFMADD231PS       Z14, Z21, Z7
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z13, Z14
+	VCVTDQ2PS         Z14, Z14
+	VMULPS            Z10, Z14, Z14
+	VFNMADD231PS.BCST 132(R8), Z14, Z0
+	VFNMADD231PS.BCST 132(R8)(R9*1), Z14, Z1
+	VFNMADD231PS.BCST 132(R8)(R9*2), Z14, Z2
+	VFNMADD231PS.BCST 132(R8)(R10*1), Z14, Z3
+	VFNMADD231PS.BCST 132(R8)(R9*4), Z14, Z4
+	VFNMADD231PS.BCST 132(R8)(R11*1), Z14, Z5
+	VFNMADD231PS.BCST 132(R12), Z14, Z6
+	VFNMADD231PS.BCST 132(R12)(R9*1), Z14, Z7
+
+	// sub-block 3, scale 0
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z19, Z19, Z19
+	VPXORD            Z20, Z20, Z20
+	VPXORD            Z21, Z21, Z21
+	PREFETCHT1        17216(DI)
+	PREFETCHT0        1856(DI)
+	VPSRLD            $0x04, 768(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     144(R8), Z22, Z14
+	VPDPBUSD.BCST     144(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     144(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     144(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     144(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     144(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     144(R12), Z22, Z20
+	VPDPBUSD.BCST     144(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 832(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     148(R8), Z22, Z14
+	VPDPBUSD.BCST     148(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     148(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     148(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     148(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     148(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     148(R12), Z22, Z20
+	VPDPBUSD.BCST     148(R12)(R9*1), Z22, Z21
+	PREFETCHT1        17280(DI)
+	PREFETCHT0        1920(DI)
+	VPSRLD            $0x04, 896(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     152(R8), Z22, Z14
+	VPDPBUSD.BCST     152(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     152(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     152(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     152(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     152(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     152(R12), Z22, Z20
+	VPDPBUSD.BCST     152(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 960(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     156(R8), Z22, Z14
+	VPDPBUSD.BCST     156(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     156(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     156(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     156(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     156(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     156(R12), Z22, Z20
+	VPDPBUSD.BCST     156(R12)(R9*1), Z22, Z21
+	PREFETCHT1        17344(DI)
+	PREFETCHT0        1984(DI)
+	VPSRLD            $0x04, 1024(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     160(R8), Z22, Z14
+	VPDPBUSD.BCST     160(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     160(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     160(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     160(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     160(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     160(R12), Z22, Z20
+	VPDPBUSD.BCST     160(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 1088(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     164(R8), Z22, Z14
+	VPDPBUSD.BCST     164(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     164(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     164(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     164(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     164(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     164(R12), Z22, Z20
+	VPDPBUSD.BCST     164(R12)(R9*1), Z22, Z21
+	PREFETCHT1        17408(DI)
+	PREFETCHT0        2048(DI)
+	VPSRLD            $0x04, 1152(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     168(R8), Z22, Z14
+	VPDPBUSD.BCST     168(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     168(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     168(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     168(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     168(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     168(R12), Z22, Z20
+	VPDPBUSD.BCST     168(R12)(R9*1), Z22, Z21
+	PREFETCHT1        17472(DI)
+	PREFETCHT0        2112(DI)
+	VPSRLD            $0x04, 1216(DI), Z22
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
+	VPDPBUSD.BCST     172(R8), Z22, Z14
+	VPDPBUSD.BCST     172(R8)(R9*1), Z22, Z15
+	VPDPBUSD.BCST     172(R8)(R9*2), Z22, Z16
+	VPDPBUSD.BCST     172(R8)(R10*1), Z22, Z17
+	VPDPBUSD.BCST     172(R8)(R9*4), Z22, Z18
+	VPDPBUSD.BCST     172(R8)(R11*1), Z22, Z19
+	VPDPBUSD.BCST     172(R12), Z22, Z20
+	VPDPBUSD.BCST     172(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x18, Z11, Z11
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z9, Z11, Z11
+	VMULPS.BCST       176(R8), Z11, Z22
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z22, Z14, Z0
+	VMULPS.BCST       176(R8)(R9*1), Z11, Z14
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z14, Z15, Z1
+	VMULPS.BCST       176(R8)(R9*2), Z11, Z14
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z14, Z16, Z2
+	VMULPS.BCST       176(R8)(R10*1), Z11, Z14
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z14, Z17, Z3
+	VMULPS.BCST       176(R8)(R9*4), Z11, Z14
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z14, Z18, Z4
+	VMULPS.BCST       176(R8)(R11*1), Z11, Z14
+	VCVTDQ2PS         Z19, Z19
+	VFMADD231PS       Z14, Z19, Z5
+	VMULPS.BCST       176(R12), Z11, Z14
+	VCVTDQ2PS         Z20, Z20
+	VFMADD231PS       Z14, Z20, Z6
+	VMULPS.BCST       176(R12)(R9*1), Z11, Z11
+	VCVTDQ2PS         Z21, Z21
+	VFMADD231PS       Z11, Z21, Z7
+	VPSRLD            $0x18, Z13, Z11
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z10, Z11, Z11
+	VFNMADD231PS.BCST 180(R8), Z11, Z0
+	VFNMADD231PS.BCST 180(R8)(R9*1), Z11, Z1
+	VFNMADD231PS.BCST 180(R8)(R9*2), Z11, Z2
+	VFNMADD231PS.BCST 180(R8)(R10*1), Z11, Z3
+	VFNMADD231PS.BCST 180(R8)(R9*4), Z11, Z4
+	VFNMADD231PS.BCST 180(R8)(R11*1), Z11, Z5
+	VFNMADD231PS.BCST 180(R12), Z11, Z6
+	VFNMADD231PS.BCST 180(R12)(R9*1), Z11, Z7
+
+	// sub-block 4, scale 0
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z19, Z19, Z19
+	VMOVDQU32         1280(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     192(R8), Z20, Z11
+	VPDPBUSD.BCST     192(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     192(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     192(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     192(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     192(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     192(R12), Z20, Z18
+	VPDPBUSD.BCST     192(R12)(R9*1), Z20, Z19
+	PREFETCHT1        17536(DI)
+	PREFETCHT0        2176(DI)
+	VMOVDQU32         1344(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     196(R8), Z20, Z11
+	VPDPBUSD.BCST     196(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     196(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     196(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     196(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     196(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     196(R12), Z20, Z18
+	VPDPBUSD.BCST     196(R12)(R9*1), Z20, Z19
+	VMOVDQU32         1408(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     200(R8), Z20, Z11
+	VPDPBUSD.BCST     200(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     200(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     200(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     200(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     200(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     200(R12), Z20, Z18
+	VPDPBUSD.BCST     200(R12)(R9*1), Z20, Z19
+	PREFETCHT1        17600(DI)
+	PREFETCHT0        2240(DI)
+	VMOVDQU32         1472(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     204(R8), Z20, Z11
+	VPDPBUSD.BCST     204(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     204(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     204(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     204(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     204(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     204(R12), Z20, Z18
+	VPDPBUSD.BCST     204(R12)(R9*1), Z20, Z19
+	VMOVDQU32         1536(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     208(R8), Z20, Z11
+	VPDPBUSD.BCST     208(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     208(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     208(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     208(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     208(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     208(R12), Z20, Z18
+	VPDPBUSD.BCST     208(R12)(R9*1), Z20, Z19
+	PREFETCHT1        17664(DI)
+	PREFETCHT0        2304(DI)
+	VMOVDQU32         1600(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     212(R8), Z20, Z11
+	VPDPBUSD.BCST     212(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     212(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     212(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     212(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     212(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     212(R12), Z20, Z18
+	VPDPBUSD.BCST     212(R12)(R9*1), Z20, Z19
+	VMOVDQU32         1664(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     216(R8), Z20, Z11
+	VPDPBUSD.BCST     216(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     216(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     216(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     216(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     216(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     216(R12), Z20, Z18
+	VPDPBUSD.BCST     216(R12)(R9*1), Z20, Z19
+	PREFETCHT1        17728(DI)
+	PREFETCHT0        2368(DI)
+	VMOVDQU32         1728(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     220(R8), Z20, Z11
+	VPDPBUSD.BCST     220(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     220(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     220(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     220(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     220(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     220(R12), Z20, Z18
+	VPDPBUSD.BCST     220(R12)(R9*1), Z20, Z19
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z12, Z20
+	VCVTDQ2PS         Z20, Z20
+	VMULPS            Z9, Z20, Z20
+	VMULPS.BCST       224(R8), Z20, Z21
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z21, Z11, Z0
+	VMULPS.BCST       224(R8)(R9*1), Z20, Z11
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z11, Z13, Z1
+	VMULPS.BCST       224(R8)(R9*2), Z20, Z11
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z11, Z14, Z2
+	VMULPS.BCST       224(R8)(R10*1), Z20, Z11
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z11, Z15, Z3
+	VMULPS.BCST       224(R8)(R9*4), Z20, Z11
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z11, Z16, Z4
+	VMULPS.BCST       224(R8)(R11*1), Z20, Z11
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z11, Z17, Z5
+	VMULPS.BCST       224(R12), Z20, Z11
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z11, Z18, Z6
+	VMULPS.BCST       224(R12)(R9*1), Z20, Z11
+	VCVTDQ2PS         Z19, Z19
+	VFMADD231PS       Z11, Z19, Z7
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z8, Z11
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z10, Z11, Z11
+	VFNMADD231PS.BCST 228(R8), Z11, Z0
+	VFNMADD231PS.BCST 228(R8)(R9*1), Z11, Z1
+	VFNMADD231PS.BCST 228(R8)(R9*2), Z11, Z2
+	VFNMADD231PS.BCST 228(R8)(R10*1), Z11, Z3
+	VFNMADD231PS.BCST 228(R8)(R9*4), Z11, Z4
+	VFNMADD231PS.BCST 228(R8)(R11*1), Z11, Z5
+	VFNMADD231PS.BCST 228(R12), Z11, Z6
+	VFNMADD231PS.BCST 228(R12)(R9*1), Z11, Z7
+
+	// sub-block 5, scale 0
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z19, Z19, Z19
+	PREFETCHT1        17792(DI)
+	PREFETCHT0        2432(DI)
+	VPSRLD            $0x04, 1280(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     240(R8), Z20, Z11
+	VPDPBUSD.BCST     240(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     240(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     240(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     240(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     240(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     240(R12), Z20, Z18
+	VPDPBUSD.BCST     240(R12)(R9*1), Z20, Z19
+	VPSRLD            $0x04, 1344(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     244(R8), Z20, Z11
+	VPDPBUSD.BCST     244(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     244(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     244(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     244(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     244(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     244(R12), Z20, Z18
+	VPDPBUSD.BCST     244(R12)(R9*1), Z20, Z19
+	PREFETCHT1        17856(DI)
+	PREFETCHT0        2496(DI)
+	VPSRLD            $0x04, 1408(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     248(R8), Z20, Z11
+	VPDPBUSD.BCST     248(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     248(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     248(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     248(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     248(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     248(R12), Z20, Z18
+	VPDPBUSD.BCST     248(R12)(R9*1), Z20, Z19
+	VPSRLD            $0x04, 1472(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     252(R8), Z20, Z11
+	VPDPBUSD.BCST     252(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     252(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     252(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     252(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     252(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     252(R12), Z20, Z18
+	VPDPBUSD.BCST     252(R12)(R9*1), Z20, Z19
+	PREFETCHT1        17920(DI)
+	PREFETCHT0        2560(DI)
+	VPSRLD            $0x04, 1536(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     256(R8), Z20, Z11
+	VPDPBUSD.BCST     256(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     256(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     256(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     256(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     256(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     256(R12), Z20, Z18
+	VPDPBUSD.BCST     256(R12)(R9*1), Z20, Z19
+	VPSRLD            $0x04, 1600(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     260(R8), Z20, Z11
+	VPDPBUSD.BCST     260(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     260(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     260(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     260(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     260(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     260(R12), Z20, Z18
+	VPDPBUSD.BCST     260(R12)(R9*1), Z20, Z19
+	PREFETCHT1        17984(DI)
+	PREFETCHT0        2624(DI)
+	VPSRLD            $0x04, 1664(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     264(R8), Z20, Z11
+	VPDPBUSD.BCST     264(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     264(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     264(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     264(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     264(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     264(R12), Z20, Z18
+	VPDPBUSD.BCST     264(R12)(R9*1), Z20, Z19
+	PREFETCHT1        18048(DI)
+	PREFETCHT0        2688(DI)
+	VPSRLD            $0x04, 1728(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     268(R8), Z20, Z11
+	VPDPBUSD.BCST     268(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     268(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     268(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     268(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     268(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     268(R12), Z20, Z18
+	VPDPBUSD.BCST     268(R12)(R9*1), Z20, Z19
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z12, Z20
+	VCVTDQ2PS         Z20, Z20
+	VMULPS            Z9, Z20, Z20
+	VMULPS.BCST       272(R8), Z20, Z21
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z21, Z11, Z0
+	VMULPS.BCST       272(R8)(R9*1), Z20, Z11
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z11, Z13, Z1
+	VMULPS.BCST       272(R8)(R9*2), Z20, Z11
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z11, Z14, Z2
+	VMULPS.BCST       272(R8)(R10*1), Z20, Z11
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z11, Z15, Z3
+	VMULPS.BCST       272(R8)(R9*4), Z20, Z11
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z11, Z16, Z4
+	VMULPS.BCST       272(R8)(R11*1), Z20, Z11
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z11, Z17, Z5
+	VMULPS.BCST       272(R12), Z20, Z11
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z11, Z18, Z6
+	VMULPS.BCST       272(R12)(R9*1), Z20, Z11
+	VCVTDQ2PS         Z19, Z19
+	VFMADD231PS       Z11, Z19, Z7
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z8, Z11
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z10, Z11, Z11
+	VFNMADD231PS.BCST 276(R8), Z11, Z0
+	VFNMADD231PS.BCST 276(R8)(R9*1), Z11, Z1
+	VFNMADD231PS.BCST 276(R8)(R9*2), Z11, Z2
+	VFNMADD231PS.BCST 276(R8)(R10*1), Z11, Z3
+	VFNMADD231PS.BCST 276(R8)(R9*4), Z11, Z4
+	VFNMADD231PS.BCST 276(R8)(R11*1), Z11, Z5
+	VFNMADD231PS.BCST 276(R12), Z11, Z6
+	VFNMADD231PS.BCST 276(R12)(R9*1), Z11, Z7
+
+	// sub-block 6, scale 0
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z19, Z19, Z19
+	VMOVDQU32         1792(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     288(R8), Z20, Z11
+	VPDPBUSD.BCST     288(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     288(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     288(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     288(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     288(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     288(R12), Z20, Z18
+	VPDPBUSD.BCST     288(R12)(R9*1), Z20, Z19
+	PREFETCHT1        18112(DI)
+	PREFETCHT0        2752(DI)
+	VMOVDQU32         1856(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     292(R8), Z20, Z11
+	VPDPBUSD.BCST     292(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     292(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     292(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     292(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     292(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     292(R12), Z20, Z18
+	VPDPBUSD.BCST     292(R12)(R9*1), Z20, Z19
+	VMOVDQU32         1920(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     296(R8), Z20, Z11
+	VPDPBUSD.BCST     296(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     296(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     296(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     296(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     296(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     296(R12), Z20, Z18
+	VPDPBUSD.BCST     296(R12)(R9*1), Z20, Z19
+	PREFETCHT1        18176(DI)
+	PREFETCHT0        2816(DI)
+	VMOVDQU32         1984(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     300(R8), Z20, Z11
+	VPDPBUSD.BCST     300(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     300(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     300(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     300(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     300(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     300(R12), Z20, Z18
+	VPDPBUSD.BCST     300(R12)(R9*1), Z20, Z19
+	VMOVDQU32         2048(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     304(R8), Z20, Z11
+	VPDPBUSD.BCST     304(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     304(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     304(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     304(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     304(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     304(R12), Z20, Z18
+	VPDPBUSD.BCST     304(R12)(R9*1), Z20, Z19
+	PREFETCHT1        18240(DI)
+	PREFETCHT0        2880(DI)
+	VMOVDQU32         2112(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     308(R8), Z20, Z11
+	VPDPBUSD.BCST     308(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     308(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     308(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     308(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     308(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     308(R12), Z20, Z18
+	VPDPBUSD.BCST     308(R12)(R9*1), Z20, Z19
+	VMOVDQU32         2176(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     312(R8), Z20, Z11
+	VPDPBUSD.BCST     312(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     312(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     312(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     312(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     312(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     312(R12), Z20, Z18
+	VPDPBUSD.BCST     312(R12)(R9*1), Z20, Z19
+	PREFETCHT1        18304(DI)
+	PREFETCHT0        2944(DI)
+	VMOVDQU32         2240(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     316(R8), Z20, Z11
+	VPDPBUSD.BCST     316(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     316(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     316(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     316(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     316(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     316(R12), Z20, Z18
+	VPDPBUSD.BCST     316(R12)(R9*1), Z20, Z19
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z12, Z20
+	VCVTDQ2PS         Z20, Z20
+	VMULPS            Z9, Z20, Z20
+	VMULPS.BCST       320(R8), Z20, Z21
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z21, Z11, Z0
+	VMULPS.BCST       320(R8)(R9*1), Z20, Z11
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z11, Z13, Z1
+	VMULPS.BCST       320(R8)(R9*2), Z20, Z11
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z11, Z14, Z2
+	VMULPS.BCST       320(R8)(R10*1), Z20, Z11
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z11, Z15, Z3
+	VMULPS.BCST       320(R8)(R9*4), Z20, Z11
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z11, Z16, Z4
+	VMULPS.BCST       320(R8)(R11*1), Z20, Z11
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z11, Z17, Z5
+	VMULPS.BCST       320(R12), Z20, Z11
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z11, Z18, Z6
+	VMULPS.BCST       320(R12)(R9*1), Z20, Z11
+	VCVTDQ2PS         Z19, Z19
+	VFMADD231PS       Z11, Z19, Z7
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z8, Z11
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z10, Z11, Z11
+	VFNMADD231PS.BCST 324(R8), Z11, Z0
+	VFNMADD231PS.BCST 324(R8)(R9*1), Z11, Z1
+	VFNMADD231PS.BCST 324(R8)(R9*2), Z11, Z2
+	VFNMADD231PS.BCST 324(R8)(R10*1), Z11, Z3
+	VFNMADD231PS.BCST 324(R8)(R9*4), Z11, Z4
+	VFNMADD231PS.BCST 324(R8)(R11*1), Z11, Z5
+	VFNMADD231PS.BCST 324(R12), Z11, Z6
+	VFNMADD231PS.BCST 324(R12)(R9*1), Z11, Z7
+
+	// sub-block 7, scale 0
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z19, Z19, Z19
+	PREFETCHT1        18368(DI)
+	PREFETCHT0        3008(DI)
+	VPSRLD            $0x04, 1792(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     336(R8), Z20, Z11
+	VPDPBUSD.BCST     336(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     336(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     336(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     336(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     336(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     336(R12), Z20, Z18
+	VPDPBUSD.BCST     336(R12)(R9*1), Z20, Z19
+	VPSRLD            $0x04, 1856(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     340(R8), Z20, Z11
+	VPDPBUSD.BCST     340(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     340(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     340(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     340(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     340(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     340(R12), Z20, Z18
+	VPDPBUSD.BCST     340(R12)(R9*1), Z20, Z19
+	PREFETCHT1        18432(DI)
+	PREFETCHT0        3072(DI)
+	VPSRLD            $0x04, 1920(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     344(R8), Z20, Z11
+	VPDPBUSD.BCST     344(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     344(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     344(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     344(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     344(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     344(R12), Z20, Z18
+	VPDPBUSD.BCST     344(R12)(R9*1), Z20, Z19
+	VPSRLD            $0x04, 1984(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     348(R8), Z20, Z11
+	VPDPBUSD.BCST     348(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     348(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     348(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     348(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     348(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     348(R12), Z20, Z18
+	VPDPBUSD.BCST     348(R12)(R9*1), Z20, Z19
+	PREFETCHT1        18496(DI)
+	PREFETCHT0        3136(DI)
+	VPSRLD            $0x04, 2048(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     352(R8), Z20, Z11
+	VPDPBUSD.BCST     352(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     352(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     352(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     352(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     352(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     352(R12), Z20, Z18
+	VPDPBUSD.BCST     352(R12)(R9*1), Z20, Z19
+	VPSRLD            $0x04, 2112(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     356(R8), Z20, Z11
+	VPDPBUSD.BCST     356(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     356(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     356(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     356(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     356(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     356(R12), Z20, Z18
+	VPDPBUSD.BCST     356(R12)(R9*1), Z20, Z19
+	PREFETCHT1        18560(DI)
+	PREFETCHT0        3200(DI)
+	VPSRLD            $0x04, 2176(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     360(R8), Z20, Z11
+	VPDPBUSD.BCST     360(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     360(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     360(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     360(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     360(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     360(R12), Z20, Z18
+	VPDPBUSD.BCST     360(R12)(R9*1), Z20, Z19
+	PREFETCHT1        18624(DI)
+	PREFETCHT0        3264(DI)
+	VPSRLD            $0x04, 2240(DI), Z20
+	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
+	VPDPBUSD.BCST     364(R8), Z20, Z11
+	VPDPBUSD.BCST     364(R8)(R9*1), Z20, Z13
+	VPDPBUSD.BCST     364(R8)(R9*2), Z20, Z14
+	VPDPBUSD.BCST     364(R8)(R10*1), Z20, Z15
+	VPDPBUSD.BCST     364(R8)(R9*4), Z20, Z16
+	VPDPBUSD.BCST     364(R8)(R11*1), Z20, Z17
+	VPDPBUSD.BCST     364(R12), Z20, Z18
+	VPDPBUSD.BCST     364(R12)(R9*1), Z20, Z19
+	VPSRLD            $0x18, Z12, Z12
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z9, Z12, Z12
+	VMULPS.BCST       368(R8), Z12, Z9
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z9, Z11, Z0
+	VMULPS.BCST       368(R8)(R9*1), Z12, Z9
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z9, Z13, Z1
+	VMULPS.BCST       368(R8)(R9*2), Z12, Z9
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z9, Z14, Z2
+	VMULPS.BCST       368(R8)(R10*1), Z12, Z9
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z9, Z15, Z3
+	VMULPS.BCST       368(R8)(R9*4), Z12, Z9
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z9, Z16, Z4
+	VMULPS.BCST       368(R8)(R11*1), Z12, Z9
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z9, Z17, Z5
+	VMULPS.BCST       368(R12), Z12, Z9
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z9, Z18, Z6
+	VMULPS.BCST       368(R12)(R9*1), Z12, Z9
+	VCVTDQ2PS         Z19, Z19
+	VFMADD231PS       Z9, Z19, Z7
+	VPSRLD            $0x18, Z8, Z8
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z10, Z8, Z8
+	VFNMADD231PS.BCST 372(R8), Z8, Z0
+	VFNMADD231PS.BCST 372(R8)(R9*1), Z8, Z1
+	VFNMADD231PS.BCST 372(R8)(R9*2), Z8, Z2
+	VFNMADD231PS.BCST 372(R8)(R10*1), Z8, Z3
+	VFNMADD231PS.BCST 372(R8)(R9*4), Z8, Z4
+	VFNMADD231PS.BCST 372(R8)(R11*1), Z8, Z5
+	VFNMADD231PS.BCST 372(R12), Z8, Z6
+	VFNMADD231PS.BCST 372(R12)(R9*1), Z8, Z7
+	ADDQ              $0x00000180, R8
+	ADDQ              $0x00000180, R12
+	ADDQ              $0x00000900, DI
+	DECQ              R13
+	JNZ               block
+	MOVQ              64(AX), DI
+	LEAQ              (DI)(DI*2), R8
+	LEAQ              (DI)(DI*4), R9
+	LEAQ              (CX)(R8*2), R10
+	VMOVUPS           Z0, (CX)
+	VMOVUPS           Z1, (CX)(DI*1)
+	VMOVUPS           Z2, (CX)(DI*2)
+	VMOVUPS           Z3, (CX)(R8*1)
+	VMOVUPS           Z4, (CX)(DI*4)
+	VMOVUPS           Z5, (CX)(R9*1)
+	VMOVUPS           Z6, (R10)
+	VMOVUPS           Z7, (R10)(DI*1)
 	ADDQ              $0x40, CX
 	ADDQ              16(AX), BX
 	ADDQ              16(AX), SI
@@ -2405,28 +5506,32 @@ block:
 	VMOVDQU32  256(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, (DX)
-	PREFETCHT0 4096(CX)
+	PREFETCHT1 16384(CX)
+	PREFETCHT0 1024(CX)
 	VMOVDQU32  320(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 64(DX)
 	VMOVDQU32  384(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 128(DX)
-	PREFETCHT0 4160(CX)
+	PREFETCHT1 16448(CX)
+	PREFETCHT0 1088(CX)
 	VMOVDQU32  448(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 192(DX)
 	VMOVDQU32  512(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 256(DX)
-	PREFETCHT0 4224(CX)
+	PREFETCHT1 16512(CX)
+	PREFETCHT0 1152(CX)
 	VMOVDQU32  576(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 320(DX)
 	VMOVDQU32  640(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 384(DX)
-	PREFETCHT0 4288(CX)
+	PREFETCHT1 16576(CX)
+	PREFETCHT0 1216(CX)
 	VMOVDQU32  704(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 448(DX)
@@ -2439,32 +5544,37 @@ block:
 	VMULPS     Z2, Z6, Z6
 	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z6, Z6
 	VMOVUPS    Z6, 192(BX)
-	PREFETCHT0 4352(CX)
+	PREFETCHT1 16640(CX)
+	PREFETCHT0 1280(CX)
 	VPSRLD     $0x04, 256(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 512(DX)
 	VPSRLD     $0x04, 320(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 576(DX)
-	PREFETCHT0 4416(CX)
+	PREFETCHT1 16704(CX)
+	PREFETCHT0 1344(CX)
 	VPSRLD     $0x04, 384(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 640(DX)
 	VPSRLD     $0x04, 448(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 704(DX)
-	PREFETCHT0 4480(CX)
+	PREFETCHT1 16768(CX)
+	PREFETCHT0 1408(CX)
 	VPSRLD     $0x04, 512(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 768(DX)
 	VPSRLD     $0x04, 576(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 832(DX)
-	PREFETCHT0 4544(CX)
+	PREFETCHT1 16832(CX)
+	PREFETCHT0 1472(CX)
 	VPSRLD     $0x04, 640(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 896(DX)
-	PREFETCHT0 4608(CX)
+	PREFETCHT1 16896(CX)
+	PREFETCHT0 1536(CX)
 	VPSRLD     $0x04, 704(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 960(DX)
@@ -2480,28 +5590,32 @@ block:
 	VMOVDQU32  768(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1024(DX)
-	PREFETCHT0 4672(CX)
+	PREFETCHT1 16960(CX)
+	PREFETCHT0 1600(CX)
 	VMOVDQU32  832(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1088(DX)
 	VMOVDQU32  896(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1152(DX)
-	PREFETCHT0 4736(CX)
+	PREFETCHT1 17024(CX)
+	PREFETCHT0 1664(CX)
 	VMOVDQU32  960(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1216(DX)
 	VMOVDQU32  1024(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1280(DX)
-	PREFETCHT0 4800(CX)
+	PREFETCHT1 17088(CX)
+	PREFETCHT0 1728(CX)
 	VMOVDQU32  1088(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1344(DX)
 	VMOVDQU32  1152(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1408(DX)
-	PREFETCHT0 4864(CX)
+	PREFETCHT1 17152(CX)
+	PREFETCHT0 1792(CX)
 	VMOVDQU32  1216(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1472(DX)
@@ -2514,32 +5628,37 @@ block:
 	VMULPS     Z2, Z3, Z3
 	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z3, Z3
 	VMOVUPS    Z3, 448(BX)
-	PREFETCHT0 4928(CX)
+	PREFETCHT1 17216(CX)
+	PREFETCHT0 1856(CX)
 	VPSRLD     $0x04, 768(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1536(DX)
 	VPSRLD     $0x04, 832(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1600(DX)
-	PREFETCHT0 4992(CX)
+	PREFETCHT1 17280(CX)
+	PREFETCHT0 1920(CX)
 	VPSRLD     $0x04, 896(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1664(DX)
 	VPSRLD     $0x04, 960(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1728(DX)
-	PREFETCHT0 5056(CX)
+	PREFETCHT1 17344(CX)
+	PREFETCHT0 1984(CX)
 	VPSRLD     $0x04, 1024(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1792(DX)
 	VPSRLD     $0x04, 1088(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1856(DX)
-	PREFETCHT0 5120(CX)
+	PREFETCHT1 17408(CX)
+	PREFETCHT0 2048(CX)
 	VPSRLD     $0x04, 1152(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1920(DX)
-	PREFETCHT0 5184(CX)
+	PREFETCHT1 17472(CX)
+	PREFETCHT0 2112(CX)
 	VPSRLD     $0x04, 1216(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1984(DX)
@@ -2555,28 +5674,32 @@ block:
 	VMOVDQU32  1280(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2048(DX)
-	PREFETCHT0 5248(CX)
+	PREFETCHT1 17536(CX)
+	PREFETCHT0 2176(CX)
 	VMOVDQU32  1344(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2112(DX)
 	VMOVDQU32  1408(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2176(DX)
-	PREFETCHT0 5312(CX)
+	PREFETCHT1 17600(CX)
+	PREFETCHT0 2240(CX)
 	VMOVDQU32  1472(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2240(DX)
 	VMOVDQU32  1536(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2304(DX)
-	PREFETCHT0 5376(CX)
+	PREFETCHT1 17664(CX)
+	PREFETCHT0 2304(CX)
 	VMOVDQU32  1600(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2368(DX)
 	VMOVDQU32  1664(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2432(DX)
-	PREFETCHT0 5440(CX)
+	PREFETCHT1 17728(CX)
+	PREFETCHT0 2368(CX)
 	VMOVDQU32  1728(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2496(DX)
@@ -2589,32 +5712,37 @@ block:
 	VMULPS     Z2, Z3, Z3
 	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z3, Z3
 	VMOVUPS    Z3, 704(BX)
-	PREFETCHT0 5504(CX)
+	PREFETCHT1 17792(CX)
+	PREFETCHT0 2432(CX)
 	VPSRLD     $0x04, 1280(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2560(DX)
 	VPSRLD     $0x04, 1344(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2624(DX)
-	PREFETCHT0 5568(CX)
+	PREFETCHT1 17856(CX)
+	PREFETCHT0 2496(CX)
 	VPSRLD     $0x04, 1408(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2688(DX)
 	VPSRLD     $0x04, 1472(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2752(DX)
-	PREFETCHT0 5632(CX)
+	PREFETCHT1 17920(CX)
+	PREFETCHT0 2560(CX)
 	VPSRLD     $0x04, 1536(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2816(DX)
 	VPSRLD     $0x04, 1600(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2880(DX)
-	PREFETCHT0 5696(CX)
+	PREFETCHT1 17984(CX)
+	PREFETCHT0 2624(CX)
 	VPSRLD     $0x04, 1664(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2944(DX)
-	PREFETCHT0 5760(CX)
+	PREFETCHT1 18048(CX)
+	PREFETCHT0 2688(CX)
 	VPSRLD     $0x04, 1728(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3008(DX)
@@ -2630,28 +5758,32 @@ block:
 	VMOVDQU32  1792(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3072(DX)
-	PREFETCHT0 5824(CX)
+	PREFETCHT1 18112(CX)
+	PREFETCHT0 2752(CX)
 	VMOVDQU32  1856(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3136(DX)
 	VMOVDQU32  1920(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3200(DX)
-	PREFETCHT0 5888(CX)
+	PREFETCHT1 18176(CX)
+	PREFETCHT0 2816(CX)
 	VMOVDQU32  1984(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3264(DX)
 	VMOVDQU32  2048(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3328(DX)
-	PREFETCHT0 5952(CX)
+	PREFETCHT1 18240(CX)
+	PREFETCHT0 2880(CX)
 	VMOVDQU32  2112(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3392(DX)
 	VMOVDQU32  2176(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3456(DX)
-	PREFETCHT0 6016(CX)
+	PREFETCHT1 18304(CX)
+	PREFETCHT0 2944(CX)
 	VMOVDQU32  2240(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3520(DX)
@@ -2664,32 +5796,37 @@ block:
 	VMULPS     Z2, Z0, Z0
 	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z0, Z0
 	VMOVUPS    Z0, 960(BX)
-	PREFETCHT0 6080(CX)
+	PREFETCHT1 18368(CX)
+	PREFETCHT0 3008(CX)
 	VPSRLD     $0x04, 1792(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3584(DX)
 	VPSRLD     $0x04, 1856(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3648(DX)
-	PREFETCHT0 6144(CX)
+	PREFETCHT1 18432(CX)
+	PREFETCHT0 3072(CX)
 	VPSRLD     $0x04, 1920(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3712(DX)
 	VPSRLD     $0x04, 1984(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3776(DX)
-	PREFETCHT0 6208(CX)
+	PREFETCHT1 18496(CX)
+	PREFETCHT0 3136(CX)
 	VPSRLD     $0x04, 2048(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3840(DX)
 	VPSRLD     $0x04, 2112(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3904(DX)
-	PREFETCHT0 6272(CX)
+	PREFETCHT1 18560(CX)
+	PREFETCHT0 3200(CX)
 	VPSRLD     $0x04, 2176(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3968(DX)
-	PREFETCHT0 6336(CX)
+	PREFETCHT1 18624(CX)
+	PREFETCHT0 3264(CX)
 	VPSRLD     $0x04, 2240(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 4032(DX)

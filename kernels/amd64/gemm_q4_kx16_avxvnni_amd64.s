@@ -48,7 +48,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD (R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4096(DI)
+	PREFETCHT1   16384(DI)
+	PREFETCHT0   1024(DI)
 	VMOVDQU      320(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 4(R8), Y10
@@ -57,7 +58,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 8(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4160(DI)
+	PREFETCHT1   16448(DI)
+	PREFETCHT0   1088(DI)
 	VMOVDQU      448(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 12(R8), Y10
@@ -66,7 +68,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 16(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4224(DI)
+	PREFETCHT1   16512(DI)
+	PREFETCHT0   1152(DI)
 	VMOVDQU      576(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 20(R8), Y10
@@ -75,7 +78,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 24(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4288(DI)
+	PREFETCHT1   16576(DI)
+	PREFETCHT0   1216(DI)
 	VMOVDQU      704(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 28(R8), Y10
@@ -95,7 +99,8 @@ block:
 
 	// sub-block 1, scale 0
 	VPXOR        Y8, Y8, Y8
-	PREFETCHT0   4352(DI)
+	PREFETCHT1   16640(DI)
+	PREFETCHT0   1280(DI)
 	VMOVDQU      256(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -106,7 +111,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 52(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4416(DI)
+	PREFETCHT1   16704(DI)
+	PREFETCHT0   1344(DI)
 	VMOVDQU      384(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -117,7 +123,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 60(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4480(DI)
+	PREFETCHT1   16768(DI)
+	PREFETCHT0   1408(DI)
 	VMOVDQU      512(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -128,13 +135,15 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 68(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4544(DI)
+	PREFETCHT1   16832(DI)
+	PREFETCHT0   1472(DI)
 	VMOVDQU      640(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 72(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4608(DI)
+	PREFETCHT1   16896(DI)
+	PREFETCHT0   1536(DI)
 	VMOVDQU      704(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -159,7 +168,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 96(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4672(DI)
+	PREFETCHT1   16960(DI)
+	PREFETCHT0   1600(DI)
 	VMOVDQU      832(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 100(R8), Y10
@@ -168,7 +178,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 104(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4736(DI)
+	PREFETCHT1   17024(DI)
+	PREFETCHT0   1664(DI)
 	VMOVDQU      960(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 108(R8), Y10
@@ -177,7 +188,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 112(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4800(DI)
+	PREFETCHT1   17088(DI)
+	PREFETCHT0   1728(DI)
 	VMOVDQU      1088(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 116(R8), Y10
@@ -186,7 +198,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 120(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4864(DI)
+	PREFETCHT1   17152(DI)
+	PREFETCHT0   1792(DI)
 	VMOVDQU      1216(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 124(R8), Y10
@@ -206,7 +219,8 @@ block:
 
 	// sub-block 3, scale 0
 	VPXOR        Y8, Y8, Y8
-	PREFETCHT0   4928(DI)
+	PREFETCHT1   17216(DI)
+	PREFETCHT0   1856(DI)
 	VMOVDQU      768(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -217,7 +231,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 148(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4992(DI)
+	PREFETCHT1   17280(DI)
+	PREFETCHT0   1920(DI)
 	VMOVDQU      896(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -228,7 +243,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 156(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   5056(DI)
+	PREFETCHT1   17344(DI)
+	PREFETCHT0   1984(DI)
 	VMOVDQU      1024(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -239,13 +255,15 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 164(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   5120(DI)
+	PREFETCHT1   17408(DI)
+	PREFETCHT0   2048(DI)
 	VMOVDQU      1152(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VPBROADCASTD 168(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   5184(DI)
+	PREFETCHT1   17472(DI)
+	PREFETCHT0   2112(DI)
 	VMOVDQU      1216(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -270,7 +288,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 192(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5248(DI)
+	PREFETCHT1   17536(DI)
+	PREFETCHT0   2176(DI)
 	VMOVDQU      1344(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 196(R8), Y8
@@ -279,7 +298,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 200(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5312(DI)
+	PREFETCHT1   17600(DI)
+	PREFETCHT0   2240(DI)
 	VMOVDQU      1472(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 204(R8), Y8
@@ -288,7 +308,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 208(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5376(DI)
+	PREFETCHT1   17664(DI)
+	PREFETCHT0   2304(DI)
 	VMOVDQU      1600(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 212(R8), Y8
@@ -297,7 +318,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 216(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5440(DI)
+	PREFETCHT1   17728(DI)
+	PREFETCHT0   2368(DI)
 	VMOVDQU      1728(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 220(R8), Y8
@@ -317,7 +339,8 @@ block:
 
 	// sub-block 5, scale 0
 	VPXOR        Y5, Y5, Y5
-	PREFETCHT0   5504(DI)
+	PREFETCHT1   17792(DI)
+	PREFETCHT0   2432(DI)
 	VMOVDQU      1280(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -328,7 +351,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 244(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5568(DI)
+	PREFETCHT1   17856(DI)
+	PREFETCHT0   2496(DI)
 	VMOVDQU      1408(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -339,7 +363,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 252(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5632(DI)
+	PREFETCHT1   17920(DI)
+	PREFETCHT0   2560(DI)
 	VMOVDQU      1536(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -350,13 +375,15 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 260(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5696(DI)
+	PREFETCHT1   17984(DI)
+	PREFETCHT0   2624(DI)
 	VMOVDQU      1664(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 264(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5760(DI)
+	PREFETCHT1   18048(DI)
+	PREFETCHT0   2688(DI)
 	VMOVDQU      1728(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -381,7 +408,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 288(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5824(DI)
+	PREFETCHT1   18112(DI)
+	PREFETCHT0   2752(DI)
 	VMOVDQU      1856(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 292(R8), Y8
@@ -390,7 +418,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 296(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5888(DI)
+	PREFETCHT1   18176(DI)
+	PREFETCHT0   2816(DI)
 	VMOVDQU      1984(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 300(R8), Y8
@@ -399,7 +428,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 304(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5952(DI)
+	PREFETCHT1   18240(DI)
+	PREFETCHT0   2880(DI)
 	VMOVDQU      2112(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 308(R8), Y8
@@ -408,7 +438,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 312(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6016(DI)
+	PREFETCHT1   18304(DI)
+	PREFETCHT0   2944(DI)
 	VMOVDQU      2240(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 316(R8), Y8
@@ -428,7 +459,8 @@ block:
 
 	// sub-block 7, scale 0
 	VPXOR        Y5, Y5, Y5
-	PREFETCHT0   6080(DI)
+	PREFETCHT1   18368(DI)
+	PREFETCHT0   3008(DI)
 	VMOVDQU      1792(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -439,7 +471,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 340(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6144(DI)
+	PREFETCHT1   18432(DI)
+	PREFETCHT0   3072(DI)
 	VMOVDQU      1920(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -450,7 +483,8 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 348(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6208(DI)
+	PREFETCHT1   18496(DI)
+	PREFETCHT0   3136(DI)
 	VMOVDQU      2048(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -461,13 +495,15 @@ block:
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 356(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6272(DI)
+	PREFETCHT1   18560(DI)
+	PREFETCHT0   3200(DI)
 	VMOVDQU      2176(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VPBROADCASTD 360(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6336(DI)
+	PREFETCHT1   18624(DI)
+	PREFETCHT0   3264(DI)
 	VMOVDQU      2240(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1171,28 +1207,32 @@ block:
 	VMOVDQU    256(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, (DX)
-	PREFETCHT0 4096(CX)
+	PREFETCHT1 16384(CX)
+	PREFETCHT0 1024(CX)
 	VMOVDQU    320(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 64(DX)
 	VMOVDQU    384(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 128(DX)
-	PREFETCHT0 4160(CX)
+	PREFETCHT1 16448(CX)
+	PREFETCHT0 1088(CX)
 	VMOVDQU    448(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 192(DX)
 	VMOVDQU    512(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 256(DX)
-	PREFETCHT0 4224(CX)
+	PREFETCHT1 16512(CX)
+	PREFETCHT0 1152(CX)
 	VMOVDQU    576(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 320(DX)
 	VMOVDQU    640(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 384(DX)
-	PREFETCHT0 4288(CX)
+	PREFETCHT1 16576(CX)
+	PREFETCHT0 1216(CX)
 	VMOVDQU    704(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 448(DX)
@@ -1205,7 +1245,8 @@ block:
 	VMULPS     Y2, Y6, Y6
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y6, Y6
 	VMOVUPS    Y6, 192(BX)
-	PREFETCHT0 4352(CX)
+	PREFETCHT1 16640(CX)
+	PREFETCHT0 1280(CX)
 	VMOVDQU    256(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1214,7 +1255,8 @@ block:
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 576(DX)
-	PREFETCHT0 4416(CX)
+	PREFETCHT1 16704(CX)
+	PREFETCHT0 1344(CX)
 	VMOVDQU    384(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1223,7 +1265,8 @@ block:
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 704(DX)
-	PREFETCHT0 4480(CX)
+	PREFETCHT1 16768(CX)
+	PREFETCHT0 1408(CX)
 	VMOVDQU    512(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1232,12 +1275,14 @@ block:
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 832(DX)
-	PREFETCHT0 4544(CX)
+	PREFETCHT1 16832(CX)
+	PREFETCHT0 1472(CX)
 	VMOVDQU    640(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 896(DX)
-	PREFETCHT0 4608(CX)
+	PREFETCHT1 16896(CX)
+	PREFETCHT0 1536(CX)
 	VMOVDQU    704(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1254,28 +1299,32 @@ block:
 	VMOVDQU    768(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1024(DX)
-	PREFETCHT0 4672(CX)
+	PREFETCHT1 16960(CX)
+	PREFETCHT0 1600(CX)
 	VMOVDQU    832(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1088(DX)
 	VMOVDQU    896(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1152(DX)
-	PREFETCHT0 4736(CX)
+	PREFETCHT1 17024(CX)
+	PREFETCHT0 1664(CX)
 	VMOVDQU    960(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1216(DX)
 	VMOVDQU    1024(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1280(DX)
-	PREFETCHT0 4800(CX)
+	PREFETCHT1 17088(CX)
+	PREFETCHT0 1728(CX)
 	VMOVDQU    1088(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1344(DX)
 	VMOVDQU    1152(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1408(DX)
-	PREFETCHT0 4864(CX)
+	PREFETCHT1 17152(CX)
+	PREFETCHT0 1792(CX)
 	VMOVDQU    1216(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1472(DX)
@@ -1288,7 +1337,8 @@ block:
 	VMULPS     Y2, Y3, Y3
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y3, Y3
 	VMOVUPS    Y3, 448(BX)
-	PREFETCHT0 4928(CX)
+	PREFETCHT1 17216(CX)
+	PREFETCHT0 1856(CX)
 	VMOVDQU    768(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1297,7 +1347,8 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 1600(DX)
-	PREFETCHT0 4992(CX)
+	PREFETCHT1 17280(CX)
+	PREFETCHT0 1920(CX)
 	VMOVDQU    896(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1306,7 +1357,8 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 1728(DX)
-	PREFETCHT0 5056(CX)
+	PREFETCHT1 17344(CX)
+	PREFETCHT0 1984(CX)
 	VMOVDQU    1024(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1315,12 +1367,14 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 1856(DX)
-	PREFETCHT0 5120(CX)
+	PREFETCHT1 17408(CX)
+	PREFETCHT0 2048(CX)
 	VMOVDQU    1152(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 1920(DX)
-	PREFETCHT0 5184(CX)
+	PREFETCHT1 17472(CX)
+	PREFETCHT0 2112(CX)
 	VMOVDQU    1216(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1337,28 +1391,32 @@ block:
 	VMOVDQU    1280(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2048(DX)
-	PREFETCHT0 5248(CX)
+	PREFETCHT1 17536(CX)
+	PREFETCHT0 2176(CX)
 	VMOVDQU    1344(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2112(DX)
 	VMOVDQU    1408(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2176(DX)
-	PREFETCHT0 5312(CX)
+	PREFETCHT1 17600(CX)
+	PREFETCHT0 2240(CX)
 	VMOVDQU    1472(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2240(DX)
 	VMOVDQU    1536(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2304(DX)
-	PREFETCHT0 5376(CX)
+	PREFETCHT1 17664(CX)
+	PREFETCHT0 2304(CX)
 	VMOVDQU    1600(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2368(DX)
 	VMOVDQU    1664(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2432(DX)
-	PREFETCHT0 5440(CX)
+	PREFETCHT1 17728(CX)
+	PREFETCHT0 2368(CX)
 	VMOVDQU    1728(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2496(DX)
@@ -1371,7 +1429,8 @@ block:
 	VMULPS     Y2, Y3, Y3
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y3, Y3
 	VMOVUPS    Y3, 704(BX)
-	PREFETCHT0 5504(CX)
+	PREFETCHT1 17792(CX)
+	PREFETCHT0 2432(CX)
 	VMOVDQU    1280(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1380,7 +1439,8 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2624(DX)
-	PREFETCHT0 5568(CX)
+	PREFETCHT1 17856(CX)
+	PREFETCHT0 2496(CX)
 	VMOVDQU    1408(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1389,7 +1449,8 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2752(DX)
-	PREFETCHT0 5632(CX)
+	PREFETCHT1 17920(CX)
+	PREFETCHT0 2560(CX)
 	VMOVDQU    1536(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1398,12 +1459,14 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2880(DX)
-	PREFETCHT0 5696(CX)
+	PREFETCHT1 17984(CX)
+	PREFETCHT0 2624(CX)
 	VMOVDQU    1664(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2944(DX)
-	PREFETCHT0 5760(CX)
+	PREFETCHT1 18048(CX)
+	PREFETCHT0 2688(CX)
 	VMOVDQU    1728(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1420,28 +1483,32 @@ block:
 	VMOVDQU    1792(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3072(DX)
-	PREFETCHT0 5824(CX)
+	PREFETCHT1 18112(CX)
+	PREFETCHT0 2752(CX)
 	VMOVDQU    1856(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3136(DX)
 	VMOVDQU    1920(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3200(DX)
-	PREFETCHT0 5888(CX)
+	PREFETCHT1 18176(CX)
+	PREFETCHT0 2816(CX)
 	VMOVDQU    1984(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3264(DX)
 	VMOVDQU    2048(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3328(DX)
-	PREFETCHT0 5952(CX)
+	PREFETCHT1 18240(CX)
+	PREFETCHT0 2880(CX)
 	VMOVDQU    2112(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3392(DX)
 	VMOVDQU    2176(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3456(DX)
-	PREFETCHT0 6016(CX)
+	PREFETCHT1 18304(CX)
+	PREFETCHT0 2944(CX)
 	VMOVDQU    2240(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3520(DX)
@@ -1454,7 +1521,8 @@ block:
 	VMULPS     Y2, Y0, Y0
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y0, Y0
 	VMOVUPS    Y0, 960(BX)
-	PREFETCHT0 6080(CX)
+	PREFETCHT1 18368(CX)
+	PREFETCHT0 3008(CX)
 	VMOVDQU    1792(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -1463,7 +1531,8 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3648(DX)
-	PREFETCHT0 6144(CX)
+	PREFETCHT1 18432(CX)
+	PREFETCHT0 3072(CX)
 	VMOVDQU    1920(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -1472,7 +1541,8 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3776(DX)
-	PREFETCHT0 6208(CX)
+	PREFETCHT1 18496(CX)
+	PREFETCHT0 3136(CX)
 	VMOVDQU    2048(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -1481,12 +1551,14 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3904(DX)
-	PREFETCHT0 6272(CX)
+	PREFETCHT1 18560(CX)
+	PREFETCHT0 3200(CX)
 	VMOVDQU    2176(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3968(DX)
-	PREFETCHT0 6336(CX)
+	PREFETCHT1 18624(CX)
+	PREFETCHT0 3264(CX)
 	VMOVDQU    2240(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0

@@ -43,7 +43,8 @@ block:
 	VPBROADCASTD (R9), Y8
 	VPMADDUBSW   Y8, Y4, Y4
 	VPMADDUBSW   Y8, Y5, Y5
-	PREFETCHT0   4096(R8)
+	PREFETCHT1   16384(R8)
+	PREFETCHT0   1024(R8)
 	VMOVDQU      128(R8), Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x03, Y6, Y9
@@ -74,7 +75,8 @@ block:
 	VPADDW       Y8, Y4, Y4
 	VPMADDUBSW   Y10, Y9, Y8
 	VPADDW       Y8, Y5, Y5
-	PREFETCHT0   4160(R8)
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   1088(R8)
 	VMOVDQU      256(R8), Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y6, Y9
@@ -94,7 +96,8 @@ block:
 	VPADDW       Y4, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y3, Y3
-	PREFETCHT0   4224(R8)
+	PREFETCHT1   16512(R8)
+	PREFETCHT0   1152(R8)
 	VMOVDQU      64(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
@@ -127,7 +130,8 @@ block:
 	VPADDW       Y8, Y4, Y4
 	VPMADDUBSW   Y10, Y9, Y8
 	VPADDW       Y8, Y5, Y5
-	PREFETCHT0   4288(R8)
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   1216(R8)
 	VMOVDQU      192(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -145,7 +149,8 @@ block:
 	VPADDW       Y8, Y4, Y4
 	VPMADDUBSW   Y10, Y9, Y8
 	VPADDW       Y8, Y5, Y5
-	PREFETCHT0   4352(R8)
+	PREFETCHT1   16640(R8)
+	PREFETCHT0   1280(R8)
 	VMOVDQU      256(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -267,7 +272,8 @@ block:
 	VPAND      dwords_avx2_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, (BX)
-	PREFETCHT0 4096(DX)
+	PREFETCHT1 16384(DX)
+	PREFETCHT0 1024(DX)
 	VMOVDQU    128(DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VPSLLD     $0x03, Y1, Y2
@@ -280,14 +286,16 @@ block:
 	VPAND      dwords_avx2_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, 128(BX)
-	PREFETCHT0 4160(DX)
+	PREFETCHT1 16448(DX)
+	PREFETCHT0 1088(DX)
 	VMOVDQU    256(DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VPSLLD     $0x01, Y1, Y2
 	VPAND      dwords_avx2_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, 192(BX)
-	PREFETCHT0 4224(DX)
+	PREFETCHT1 16512(DX)
+	PREFETCHT0 1152(DX)
 	VMOVDQU    64(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
@@ -302,7 +310,8 @@ block:
 	VPAND      dwords_avx2_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, 320(BX)
-	PREFETCHT0 4288(DX)
+	PREFETCHT1 16576(DX)
+	PREFETCHT0 1216(DX)
 	VMOVDQU    192(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
@@ -310,7 +319,8 @@ block:
 	VPAND      dwords_avx2_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, 384(BX)
-	PREFETCHT0 4352(DX)
+	PREFETCHT1 16640(DX)
+	PREFETCHT0 1280(DX)
 	VMOVDQU    256(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0

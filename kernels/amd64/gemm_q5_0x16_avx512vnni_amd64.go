@@ -24,6 +24,21 @@ func Gemv_q5_0x16_q8x_16x3_avx512vnni(a *GemmArgs)
 //go:noescape
 func Gemv_q5_0x16_q8x_16x4_avx512vnni(a *GemmArgs)
 
+// multiplies q5_0x16 weights with 5 quantised rows of activations.
+//
+//go:noescape
+func Gemv_q5_0x16_q8x_16x5_avx512vnni(a *GemmArgs)
+
+// multiplies q5_0x16 weights with 6 quantised rows of activations.
+//
+//go:noescape
+func Gemv_q5_0x16_q8x_16x6_avx512vnni(a *GemmArgs)
+
+// multiplies q5_0x16 weights with 8 quantised rows of activations.
+//
+//go:noescape
+func Gemv_q5_0x16_q8x_16x8_avx512vnni(a *GemmArgs)
+
 // expands blocks of one tile row of q5_0x16 weights.
 //
 //go:noescape

@@ -39,7 +39,8 @@ block:
 	VPBROADCASTD (R9), Y6
 	VPMADDUBSW   Y6, Y2, Y2
 	VPMADDUBSW   Y6, Y3, Y3
-	PREFETCHT0   4096(R8)
+	PREFETCHT1   16384(R8)
+	PREFETCHT0   1024(R8)
 	VMOVDQU      128(R8), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSLLD       $0x03, Y4, Y7
@@ -70,7 +71,8 @@ block:
 	VPADDW       Y6, Y2, Y2
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y3, Y3
-	PREFETCHT0   4160(R8)
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   1088(R8)
 	VMOVDQU      256(R8), Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSLLD       $0x01, Y4, Y6
@@ -88,7 +90,8 @@ block:
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y3, Y3
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y3, Y3
-	PREFETCHT0   4224(R8)
+	PREFETCHT1   16512(R8)
+	PREFETCHT0   1152(R8)
 	VMOVDQU      64(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -121,7 +124,8 @@ block:
 	VPADDW       Y8, Y6, Y6
 	VPMADDUBSW   Y10, Y9, Y8
 	VPADDW       Y8, Y7, Y7
-	PREFETCHT0   4288(R8)
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   1216(R8)
 	VMOVDQU      192(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -139,7 +143,8 @@ block:
 	VPADDW       Y8, Y6, Y6
 	VPMADDUBSW   Y10, Y9, Y8
 	VPADDW       Y8, Y7, Y7
-	PREFETCHT0   4352(R8)
+	PREFETCHT1   16640(R8)
+	PREFETCHT0   1280(R8)
 	VMOVDQU      256(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
@@ -269,7 +274,8 @@ block:
 	VPAND      dwords_avx2_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, (BX)
-	PREFETCHT0 4096(DX)
+	PREFETCHT1 16384(DX)
+	PREFETCHT0 1024(DX)
 	VMOVDQU    128(DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VPSLLD     $0x03, Y1, Y2
@@ -282,14 +288,16 @@ block:
 	VPAND      dwords_avx2_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, 128(BX)
-	PREFETCHT0 4160(DX)
+	PREFETCHT1 16448(DX)
+	PREFETCHT0 1088(DX)
 	VMOVDQU    256(DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VPSLLD     $0x01, Y1, Y2
 	VPAND      dwords_avx2_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, 192(BX)
-	PREFETCHT0 4224(DX)
+	PREFETCHT1 16512(DX)
+	PREFETCHT0 1152(DX)
 	VMOVDQU    64(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
@@ -304,7 +312,8 @@ block:
 	VPAND      dwords_avx2_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, 320(BX)
-	PREFETCHT0 4288(DX)
+	PREFETCHT1 16576(DX)
+	PREFETCHT0 1216(DX)
 	VMOVDQU    192(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
@@ -312,7 +321,8 @@ block:
 	VPAND      dwords_avx2_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, 384(BX)
-	PREFETCHT0 4352(DX)
+	PREFETCHT1 16640(DX)
+	PREFETCHT0 1280(DX)
 	VMOVDQU    256(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0

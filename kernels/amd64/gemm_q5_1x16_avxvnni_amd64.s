@@ -41,7 +41,8 @@ block:
 	VPBROADCASTD (R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd0 // VPDPBUSD Y8, Y4, Y2
 	LONG $0x5055c2c4; BYTE $0xd8 // VPDPBUSD Y8, Y5, Y3
-	PREFETCHT0   4096(R8)
+	PREFETCHT1   16384(R8)
+	PREFETCHT0   1024(R8)
 	VMOVDQU      128(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VPSLLD       $0x03, Y6, Y5
@@ -68,7 +69,8 @@ block:
 	VPBROADCASTD 8(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd0 // VPDPBUSD Y8, Y4, Y2
 	LONG $0x5055c2c4; BYTE $0xd8 // VPDPBUSD Y8, Y5, Y3
-	PREFETCHT0   4160(R8)
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   1088(R8)
 	VMOVDQU      256(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VPSLLD       $0x01, Y6, Y5
@@ -82,7 +84,8 @@ block:
 	VPBROADCASTD 12(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd0 // VPDPBUSD Y8, Y4, Y2
 	LONG $0x5055c2c4; BYTE $0xd8 // VPDPBUSD Y8, Y5, Y3
-	PREFETCHT0   4224(R8)
+	PREFETCHT1   16512(R8)
+	PREFETCHT0   1152(R8)
 	VMOVDQU      64(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -113,7 +116,8 @@ block:
 	VPBROADCASTD 20(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd0 // VPDPBUSD Y8, Y4, Y2
 	LONG $0x5055c2c4; BYTE $0xd8 // VPDPBUSD Y8, Y5, Y3
-	PREFETCHT0   4288(R8)
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   1216(R8)
 	VMOVDQU      192(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -129,7 +133,8 @@ block:
 	VPBROADCASTD 24(R9), Y8
 	LONG $0x505dc2c4; BYTE $0xd0 // VPDPBUSD Y8, Y4, Y2
 	LONG $0x5055c2c4; BYTE $0xd8 // VPDPBUSD Y8, Y5, Y3
-	PREFETCHT0   4352(R8)
+	PREFETCHT1   16640(R8)
+	PREFETCHT0   1280(R8)
 	VMOVDQU      256(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -235,7 +240,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, (BX)
-	PREFETCHT0 4096(DX)
+	PREFETCHT1 16384(DX)
+	PREFETCHT0 1024(DX)
 	VMOVDQU    128(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPSLLD     $0x03, Y1, Y2
@@ -248,14 +254,16 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, 128(BX)
-	PREFETCHT0 4160(DX)
+	PREFETCHT1 16448(DX)
+	PREFETCHT0 1088(DX)
 	VMOVDQU    256(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPSLLD     $0x01, Y1, Y2
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, 192(BX)
-	PREFETCHT0 4224(DX)
+	PREFETCHT1 16512(DX)
+	PREFETCHT0 1152(DX)
 	VMOVDQU    64(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -270,7 +278,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, 320(BX)
-	PREFETCHT0 4288(DX)
+	PREFETCHT1 16576(DX)
+	PREFETCHT0 1216(DX)
 	VMOVDQU    192(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -278,7 +287,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y2, Y2
 	VPOR       Y2, Y0, Y0
 	VMOVDQU    Y0, 384(BX)
-	PREFETCHT0 4352(DX)
+	PREFETCHT1 16640(DX)
+	PREFETCHT0 1280(DX)
 	VMOVDQU    256(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0

@@ -52,7 +52,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD (R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4096(DI)
+	PREFETCHT1   16384(DI)
+	PREFETCHT0   1024(DI)
 	VMOVDQU      832(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      320(DI), Y10
@@ -61,7 +62,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 4(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4160(DI)
+	PREFETCHT1   16448(DI)
+	PREFETCHT0   1088(DI)
 	VMOVDQU      896(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      384(DI), Y10
@@ -78,7 +80,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 12(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4224(DI)
+	PREFETCHT1   16512(DI)
+	PREFETCHT0   1152(DI)
 	VMOVDQU      1024(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      512(DI), Y10
@@ -87,7 +90,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 16(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4288(DI)
+	PREFETCHT1   16576(DI)
+	PREFETCHT0   1216(DI)
 	VMOVDQU      1088(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      576(DI), Y10
@@ -104,7 +108,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 24(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4352(DI)
+	PREFETCHT1   16640(DI)
+	PREFETCHT0   1280(DI)
 	VMOVDQU      1216(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      704(DI), Y10
@@ -128,7 +133,8 @@ block:
 
 	// sub-block 1, scale 0
 	VPXOR        Y8, Y8, Y8
-	PREFETCHT0   4416(DI)
+	PREFETCHT1   16704(DI)
+	PREFETCHT0   1344(DI)
 	VMOVDQU      768(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -147,7 +153,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 52(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4480(DI)
+	PREFETCHT1   16768(DI)
+	PREFETCHT0   1408(DI)
 	VMOVDQU      896(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -157,7 +164,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 56(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4544(DI)
+	PREFETCHT1   16832(DI)
+	PREFETCHT0   1472(DI)
 	VMOVDQU      960(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -176,7 +184,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 64(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4608(DI)
+	PREFETCHT1   16896(DI)
+	PREFETCHT0   1536(DI)
 	VMOVDQU      1088(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -186,7 +195,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 68(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4672(DI)
+	PREFETCHT1   16960(DI)
+	PREFETCHT0   1600(DI)
 	VMOVDQU      1152(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -196,7 +206,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 72(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4736(DI)
+	PREFETCHT1   17024(DI)
+	PREFETCHT0   1664(DI)
 	VMOVDQU      1216(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -229,7 +240,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 96(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4800(DI)
+	PREFETCHT1   17088(DI)
+	PREFETCHT0   1728(DI)
 	VMOVDQU      1344(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      320(DI), Y10
@@ -238,7 +250,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 100(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4864(DI)
+	PREFETCHT1   17152(DI)
+	PREFETCHT0   1792(DI)
 	VMOVDQU      1408(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      384(DI), Y10
@@ -255,7 +268,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 108(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4928(DI)
+	PREFETCHT1   17216(DI)
+	PREFETCHT0   1856(DI)
 	VMOVDQU      1536(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      512(DI), Y10
@@ -264,7 +278,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 112(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   4992(DI)
+	PREFETCHT1   17280(DI)
+	PREFETCHT0   1920(DI)
 	VMOVDQU      1600(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      576(DI), Y10
@@ -281,7 +296,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 120(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   5056(DI)
+	PREFETCHT1   17344(DI)
+	PREFETCHT0   1984(DI)
 	VMOVDQU      1728(DI), Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
 	VMOVDQU      704(DI), Y10
@@ -305,7 +321,8 @@ block:
 
 	// sub-block 3, scale 0
 	VPXOR        Y8, Y8, Y8
-	PREFETCHT0   5120(DI)
+	PREFETCHT1   17408(DI)
+	PREFETCHT0   2048(DI)
 	VMOVDQU      1280(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -324,7 +341,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 148(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   5184(DI)
+	PREFETCHT1   17472(DI)
+	PREFETCHT0   2112(DI)
 	VMOVDQU      1408(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -334,7 +352,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 152(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   5248(DI)
+	PREFETCHT1   17536(DI)
+	PREFETCHT0   2176(DI)
 	VMOVDQU      1472(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -353,7 +372,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 160(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   5312(DI)
+	PREFETCHT1   17600(DI)
+	PREFETCHT0   2240(DI)
 	VMOVDQU      1600(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -363,7 +383,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 164(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   5376(DI)
+	PREFETCHT1   17664(DI)
+	PREFETCHT0   2304(DI)
 	VMOVDQU      1664(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -373,7 +394,8 @@ block:
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 168(R8), Y10
 	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	PREFETCHT0   5440(DI)
+	PREFETCHT1   17728(DI)
+	PREFETCHT0   2368(DI)
 	VMOVDQU      1728(DI), Y9
 	VPSRLD       $0x04, Y9, Y9
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
@@ -405,7 +427,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 192(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5504(DI)
+	PREFETCHT1   17792(DI)
+	PREFETCHT0   2432(DI)
 	VMOVDQU      1856(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      320(DI), Y8
@@ -413,7 +436,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 196(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5568(DI)
+	PREFETCHT1   17856(DI)
+	PREFETCHT0   2496(DI)
 	VMOVDQU      1920(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      384(DI), Y8
@@ -428,7 +452,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 204(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5632(DI)
+	PREFETCHT1   17920(DI)
+	PREFETCHT0   2560(DI)
 	VMOVDQU      2048(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      512(DI), Y8
@@ -436,7 +461,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 208(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5696(DI)
+	PREFETCHT1   17984(DI)
+	PREFETCHT0   2624(DI)
 	VMOVDQU      2112(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      576(DI), Y8
@@ -451,7 +477,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 216(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5760(DI)
+	PREFETCHT1   18048(DI)
+	PREFETCHT0   2688(DI)
 	VMOVDQU      2240(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      704(DI), Y8
@@ -474,7 +501,8 @@ block:
 
 	// sub-block 5, scale 0
 	VPXOR        Y5, Y5, Y5
-	PREFETCHT0   5824(DI)
+	PREFETCHT1   18112(DI)
+	PREFETCHT0   2752(DI)
 	VMOVDQU      1792(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -493,7 +521,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 244(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5888(DI)
+	PREFETCHT1   18176(DI)
+	PREFETCHT0   2816(DI)
 	VMOVDQU      1920(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -503,7 +532,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 248(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   5952(DI)
+	PREFETCHT1   18240(DI)
+	PREFETCHT0   2880(DI)
 	VMOVDQU      1984(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -522,7 +552,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 256(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6016(DI)
+	PREFETCHT1   18304(DI)
+	PREFETCHT0   2944(DI)
 	VMOVDQU      2112(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -532,7 +563,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 260(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6080(DI)
+	PREFETCHT1   18368(DI)
+	PREFETCHT0   3008(DI)
 	VMOVDQU      2176(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -542,7 +574,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 264(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6144(DI)
+	PREFETCHT1   18432(DI)
+	PREFETCHT0   3072(DI)
 	VMOVDQU      2240(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -575,7 +608,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 288(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6208(DI)
+	PREFETCHT1   18496(DI)
+	PREFETCHT0   3136(DI)
 	VMOVDQU      2368(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      320(DI), Y8
@@ -584,7 +618,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 292(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6272(DI)
+	PREFETCHT1   18560(DI)
+	PREFETCHT0   3200(DI)
 	VMOVDQU      2432(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      384(DI), Y8
@@ -601,7 +636,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 300(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6336(DI)
+	PREFETCHT1   18624(DI)
+	PREFETCHT0   3264(DI)
 	VMOVDQU      2560(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      512(DI), Y8
@@ -610,7 +646,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 304(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6400(DI)
+	PREFETCHT1   18688(DI)
+	PREFETCHT0   3328(DI)
 	VMOVDQU      2624(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      576(DI), Y8
@@ -627,7 +664,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 312(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6464(DI)
+	PREFETCHT1   18752(DI)
+	PREFETCHT0   3392(DI)
 	VMOVDQU      2752(DI), Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
 	VMOVDQU      704(DI), Y8
@@ -651,7 +689,8 @@ block:
 
 	// sub-block 7, scale 0
 	VPXOR        Y5, Y5, Y5
-	PREFETCHT0   6528(DI)
+	PREFETCHT1   18816(DI)
+	PREFETCHT0   3456(DI)
 	VMOVDQU      2304(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -670,7 +709,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 340(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6592(DI)
+	PREFETCHT1   18880(DI)
+	PREFETCHT0   3520(DI)
 	VMOVDQU      2432(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -680,7 +720,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 344(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6656(DI)
+	PREFETCHT1   18944(DI)
+	PREFETCHT0   3584(DI)
 	VMOVDQU      2496(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -699,7 +740,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 352(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6720(DI)
+	PREFETCHT1   19008(DI)
+	PREFETCHT0   3648(DI)
 	VMOVDQU      2624(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -709,7 +751,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 356(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6784(DI)
+	PREFETCHT1   19072(DI)
+	PREFETCHT0   3712(DI)
 	VMOVDQU      2688(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -719,7 +762,8 @@ block:
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 360(R8), Y8
 	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
-	PREFETCHT0   6848(DI)
+	PREFETCHT1   19136(DI)
+	PREFETCHT0   3776(DI)
 	VMOVDQU      2752(DI), Y7
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
@@ -1697,7 +1741,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, (DX)
-	PREFETCHT0 4096(CX)
+	PREFETCHT1 16384(CX)
+	PREFETCHT0 1024(CX)
 	VMOVDQU    832(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    320(CX), Y7
@@ -1705,7 +1750,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 64(DX)
-	PREFETCHT0 4160(CX)
+	PREFETCHT1 16448(CX)
+	PREFETCHT0 1088(CX)
 	VMOVDQU    896(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    384(CX), Y7
@@ -1720,7 +1766,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 192(DX)
-	PREFETCHT0 4224(CX)
+	PREFETCHT1 16512(CX)
+	PREFETCHT0 1152(CX)
 	VMOVDQU    1024(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    512(CX), Y7
@@ -1728,7 +1775,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 256(DX)
-	PREFETCHT0 4288(CX)
+	PREFETCHT1 16576(CX)
+	PREFETCHT0 1216(CX)
 	VMOVDQU    1088(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    576(CX), Y7
@@ -1743,7 +1791,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 384(DX)
-	PREFETCHT0 4352(CX)
+	PREFETCHT1 16640(CX)
+	PREFETCHT0 1280(CX)
 	VMOVDQU    1216(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    704(CX), Y7
@@ -1760,7 +1809,8 @@ block:
 	VMULPS     Y2, Y6, Y6
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y6, Y6
 	VMOVUPS    Y6, 192(BX)
-	PREFETCHT0 4416(CX)
+	PREFETCHT1 16704(CX)
+	PREFETCHT0 1344(CX)
 	VMOVDQU    768(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1777,7 +1827,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 576(DX)
-	PREFETCHT0 4480(CX)
+	PREFETCHT1 16768(CX)
+	PREFETCHT0 1408(CX)
 	VMOVDQU    896(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1786,7 +1837,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 640(DX)
-	PREFETCHT0 4544(CX)
+	PREFETCHT1 16832(CX)
+	PREFETCHT0 1472(CX)
 	VMOVDQU    960(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1803,7 +1855,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 768(DX)
-	PREFETCHT0 4608(CX)
+	PREFETCHT1 16896(CX)
+	PREFETCHT0 1536(CX)
 	VMOVDQU    1088(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1812,7 +1865,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 832(DX)
-	PREFETCHT0 4672(CX)
+	PREFETCHT1 16960(CX)
+	PREFETCHT0 1600(CX)
 	VMOVDQU    1152(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1821,7 +1875,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 896(DX)
-	PREFETCHT0 4736(CX)
+	PREFETCHT1 17024(CX)
+	PREFETCHT0 1664(CX)
 	VMOVDQU    1216(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1846,7 +1901,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 1024(DX)
-	PREFETCHT0 4800(CX)
+	PREFETCHT1 17088(CX)
+	PREFETCHT0 1728(CX)
 	VMOVDQU    1344(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    320(CX), Y7
@@ -1854,7 +1910,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 1088(DX)
-	PREFETCHT0 4864(CX)
+	PREFETCHT1 17152(CX)
+	PREFETCHT0 1792(CX)
 	VMOVDQU    1408(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    384(CX), Y7
@@ -1869,7 +1926,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 1216(DX)
-	PREFETCHT0 4928(CX)
+	PREFETCHT1 17216(CX)
+	PREFETCHT0 1856(CX)
 	VMOVDQU    1536(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    512(CX), Y7
@@ -1877,7 +1935,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 1280(DX)
-	PREFETCHT0 4992(CX)
+	PREFETCHT1 17280(CX)
+	PREFETCHT0 1920(CX)
 	VMOVDQU    1600(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    576(CX), Y7
@@ -1892,7 +1951,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 1408(DX)
-	PREFETCHT0 5056(CX)
+	PREFETCHT1 17344(CX)
+	PREFETCHT0 1984(CX)
 	VMOVDQU    1728(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    704(CX), Y7
@@ -1909,7 +1969,8 @@ block:
 	VMULPS     Y2, Y3, Y3
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y3, Y3
 	VMOVUPS    Y3, 448(BX)
-	PREFETCHT0 5120(CX)
+	PREFETCHT1 17408(CX)
+	PREFETCHT0 2048(CX)
 	VMOVDQU    1280(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1926,7 +1987,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 1600(DX)
-	PREFETCHT0 5184(CX)
+	PREFETCHT1 17472(CX)
+	PREFETCHT0 2112(CX)
 	VMOVDQU    1408(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1935,7 +1997,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 1664(DX)
-	PREFETCHT0 5248(CX)
+	PREFETCHT1 17536(CX)
+	PREFETCHT0 2176(CX)
 	VMOVDQU    1472(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1952,7 +2015,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 1792(DX)
-	PREFETCHT0 5312(CX)
+	PREFETCHT1 17600(CX)
+	PREFETCHT0 2240(CX)
 	VMOVDQU    1600(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1961,7 +2025,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 1856(DX)
-	PREFETCHT0 5376(CX)
+	PREFETCHT1 17664(CX)
+	PREFETCHT0 2304(CX)
 	VMOVDQU    1664(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1970,7 +2035,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 1920(DX)
-	PREFETCHT0 5440(CX)
+	PREFETCHT1 17728(CX)
+	PREFETCHT0 2368(CX)
 	VMOVDQU    1728(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1994,14 +2060,16 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2048(DX)
-	PREFETCHT0 5504(CX)
+	PREFETCHT1 17792(CX)
+	PREFETCHT0 2432(CX)
 	VMOVDQU    1856(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    320(CX), Y5
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2112(DX)
-	PREFETCHT0 5568(CX)
+	PREFETCHT1 17856(CX)
+	PREFETCHT0 2496(CX)
 	VMOVDQU    1920(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    384(CX), Y5
@@ -2014,14 +2082,16 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2240(DX)
-	PREFETCHT0 5632(CX)
+	PREFETCHT1 17920(CX)
+	PREFETCHT0 2560(CX)
 	VMOVDQU    2048(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    512(CX), Y5
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2304(DX)
-	PREFETCHT0 5696(CX)
+	PREFETCHT1 17984(CX)
+	PREFETCHT0 2624(CX)
 	VMOVDQU    2112(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    576(CX), Y5
@@ -2034,7 +2104,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2432(DX)
-	PREFETCHT0 5760(CX)
+	PREFETCHT1 18048(CX)
+	PREFETCHT0 2688(CX)
 	VMOVDQU    2240(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    704(CX), Y5
@@ -2050,7 +2121,8 @@ block:
 	VMULPS     Y2, Y3, Y3
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y3, Y3
 	VMOVUPS    Y3, 704(BX)
-	PREFETCHT0 5824(CX)
+	PREFETCHT1 18112(CX)
+	PREFETCHT0 2752(CX)
 	VMOVDQU    1792(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2067,7 +2139,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2624(DX)
-	PREFETCHT0 5888(CX)
+	PREFETCHT1 18176(CX)
+	PREFETCHT0 2816(CX)
 	VMOVDQU    1920(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2076,7 +2149,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2688(DX)
-	PREFETCHT0 5952(CX)
+	PREFETCHT1 18240(CX)
+	PREFETCHT0 2880(CX)
 	VMOVDQU    1984(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2093,7 +2167,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2816(DX)
-	PREFETCHT0 6016(CX)
+	PREFETCHT1 18304(CX)
+	PREFETCHT0 2944(CX)
 	VMOVDQU    2112(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2102,7 +2177,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2880(DX)
-	PREFETCHT0 6080(CX)
+	PREFETCHT1 18368(CX)
+	PREFETCHT0 3008(CX)
 	VMOVDQU    2176(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2111,7 +2187,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2944(DX)
-	PREFETCHT0 6144(CX)
+	PREFETCHT1 18432(CX)
+	PREFETCHT0 3072(CX)
 	VMOVDQU    2240(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2136,7 +2213,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 3072(DX)
-	PREFETCHT0 6208(CX)
+	PREFETCHT1 18496(CX)
+	PREFETCHT0 3136(CX)
 	VMOVDQU    2368(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    320(CX), Y5
@@ -2144,7 +2222,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 3136(DX)
-	PREFETCHT0 6272(CX)
+	PREFETCHT1 18560(CX)
+	PREFETCHT0 3200(CX)
 	VMOVDQU    2432(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    384(CX), Y5
@@ -2159,7 +2238,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 3264(DX)
-	PREFETCHT0 6336(CX)
+	PREFETCHT1 18624(CX)
+	PREFETCHT0 3264(CX)
 	VMOVDQU    2560(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    512(CX), Y5
@@ -2167,7 +2247,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 3328(DX)
-	PREFETCHT0 6400(CX)
+	PREFETCHT1 18688(CX)
+	PREFETCHT0 3328(CX)
 	VMOVDQU    2624(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    576(CX), Y5
@@ -2182,7 +2263,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 3456(DX)
-	PREFETCHT0 6464(CX)
+	PREFETCHT1 18752(CX)
+	PREFETCHT0 3392(CX)
 	VMOVDQU    2752(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    704(CX), Y5
@@ -2199,7 +2281,8 @@ block:
 	VMULPS     Y2, Y0, Y0
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y0, Y0
 	VMOVUPS    Y0, 960(BX)
-	PREFETCHT0 6528(CX)
+	PREFETCHT1 18816(CX)
+	PREFETCHT0 3456(CX)
 	VMOVDQU    2304(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -2216,7 +2299,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y1, Y1
 	VPOR       Y1, Y0, Y0
 	VMOVDQU    Y0, 3648(DX)
-	PREFETCHT0 6592(CX)
+	PREFETCHT1 18880(CX)
+	PREFETCHT0 3520(CX)
 	VMOVDQU    2432(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -2225,7 +2309,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y1, Y1
 	VPOR       Y1, Y0, Y0
 	VMOVDQU    Y0, 3712(DX)
-	PREFETCHT0 6656(CX)
+	PREFETCHT1 18944(CX)
+	PREFETCHT0 3584(CX)
 	VMOVDQU    2496(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -2242,7 +2327,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y1, Y1
 	VPOR       Y1, Y0, Y0
 	VMOVDQU    Y0, 3840(DX)
-	PREFETCHT0 6720(CX)
+	PREFETCHT1 19008(CX)
+	PREFETCHT0 3648(CX)
 	VMOVDQU    2624(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -2251,7 +2337,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y1, Y1
 	VPOR       Y1, Y0, Y0
 	VMOVDQU    Y0, 3904(DX)
-	PREFETCHT0 6784(CX)
+	PREFETCHT1 19072(CX)
+	PREFETCHT0 3712(CX)
 	VMOVDQU    2688(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -2260,7 +2347,8 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y1, Y1
 	VPOR       Y1, Y0, Y0
 	VMOVDQU    Y0, 3968(DX)
-	PREFETCHT0 6848(CX)
+	PREFETCHT1 19136(CX)
+	PREFETCHT0 3776(CX)
 	VMOVDQU    2752(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0

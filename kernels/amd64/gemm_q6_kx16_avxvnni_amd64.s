@@ -36,7 +36,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD (R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   4096(R8)
+	PREFETCHT1   16384(R8)
+	PREFETCHT0   1024(R8)
 	VMOVDQU      1344(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      320(R8), Y5
@@ -45,7 +46,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 4(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   4160(R8)
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   1088(R8)
 	VMOVDQU      1408(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      384(R8), Y5
@@ -54,7 +56,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 8(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   4224(R8)
+	PREFETCHT1   16512(R8)
+	PREFETCHT0   1152(R8)
 	VMOVDQU      1472(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      448(R8), Y5
@@ -78,7 +81,8 @@ block:
 	VPBROADCASTD 40(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   4288(R8)
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   1216(R8)
 	VMOVDQU      1536(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      512(R8), Y5
@@ -95,7 +99,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 20(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   4352(R8)
+	PREFETCHT1   16640(R8)
+	PREFETCHT0   1280(R8)
 	VMOVDQU      1664(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      640(R8), Y5
@@ -104,7 +109,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 24(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   4416(R8)
+	PREFETCHT1   16704(R8)
+	PREFETCHT0   1344(R8)
 	VMOVDQU      1728(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      704(R8), Y5
@@ -126,7 +132,8 @@ block:
 	// sub-block 1, scale 0
 	VPBROADCASTD 92(R9), Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   4480(R8)
+	PREFETCHT1   16768(R8)
+	PREFETCHT0   1408(R8)
 	VMOVDQU      1792(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      256(R8), Y5
@@ -135,7 +142,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 48(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   4544(R8)
+	PREFETCHT1   16832(R8)
+	PREFETCHT0   1472(R8)
 	VMOVDQU      1856(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      320(R8), Y5
@@ -152,7 +160,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 56(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   4608(R8)
+	PREFETCHT1   16896(R8)
+	PREFETCHT0   1536(R8)
 	VMOVDQU      1984(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      448(R8), Y5
@@ -176,7 +185,8 @@ block:
 	VPBROADCASTD 88(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   4672(R8)
+	PREFETCHT1   16960(R8)
+	PREFETCHT0   1600(R8)
 	VMOVDQU      2048(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      512(R8), Y5
@@ -185,7 +195,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 64(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   4736(R8)
+	PREFETCHT1   17024(R8)
+	PREFETCHT0   1664(R8)
 	VMOVDQU      2112(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      576(R8), Y5
@@ -194,7 +205,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 68(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   4800(R8)
+	PREFETCHT1   17088(R8)
+	PREFETCHT0   1728(R8)
 	VMOVDQU      2176(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      640(R8), Y5
@@ -203,7 +215,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 72(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   4864(R8)
+	PREFETCHT1   17152(R8)
+	PREFETCHT0   1792(R8)
 	VMOVDQU      2240(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      704(R8), Y5
@@ -232,7 +245,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 96(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   4928(R8)
+	PREFETCHT1   17216(R8)
+	PREFETCHT0   1856(R8)
 	VMOVDQU      1344(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -241,7 +255,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 100(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   4992(R8)
+	PREFETCHT1   17280(R8)
+	PREFETCHT0   1920(R8)
 	VMOVDQU      1408(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -250,7 +265,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 104(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   5056(R8)
+	PREFETCHT1   17344(R8)
+	PREFETCHT0   1984(R8)
 	VMOVDQU      1472(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -274,7 +290,8 @@ block:
 	VPBROADCASTD 136(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   5120(R8)
+	PREFETCHT1   17408(R8)
+	PREFETCHT0   2048(R8)
 	VMOVDQU      1536(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -291,7 +308,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 116(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   5184(R8)
+	PREFETCHT1   17472(R8)
+	PREFETCHT0   2112(R8)
 	VMOVDQU      1664(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -300,7 +318,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 120(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   5248(R8)
+	PREFETCHT1   17536(R8)
+	PREFETCHT0   2176(R8)
 	VMOVDQU      1728(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -322,7 +341,8 @@ block:
 	// sub-block 3, scale 0
 	VPBROADCASTD 188(R9), Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   5312(R8)
+	PREFETCHT1   17600(R8)
+	PREFETCHT0   2240(R8)
 	VMOVDQU      1792(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -332,7 +352,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 144(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   5376(R8)
+	PREFETCHT1   17664(R8)
+	PREFETCHT0   2304(R8)
 	VMOVDQU      1856(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -351,7 +372,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 152(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   5440(R8)
+	PREFETCHT1   17728(R8)
+	PREFETCHT0   2368(R8)
 	VMOVDQU      1984(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -376,7 +398,8 @@ block:
 	VPBROADCASTD 184(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   5504(R8)
+	PREFETCHT1   17792(R8)
+	PREFETCHT0   2432(R8)
 	VMOVDQU      2048(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -386,7 +409,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 160(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   5568(R8)
+	PREFETCHT1   17856(R8)
+	PREFETCHT0   2496(R8)
 	VMOVDQU      2112(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -396,7 +420,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 164(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   5632(R8)
+	PREFETCHT1   17920(R8)
+	PREFETCHT0   2560(R8)
 	VMOVDQU      2176(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -406,7 +431,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 168(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   5696(R8)
+	PREFETCHT1   17984(R8)
+	PREFETCHT0   2624(R8)
 	VMOVDQU      2240(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -436,7 +462,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 192(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   5760(R8)
+	PREFETCHT1   18048(R8)
+	PREFETCHT0   2688(R8)
 	VMOVDQU      2368(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      832(R8), Y5
@@ -445,7 +472,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 196(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   5824(R8)
+	PREFETCHT1   18112(R8)
+	PREFETCHT0   2752(R8)
 	VMOVDQU      2432(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      896(R8), Y5
@@ -454,7 +482,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 200(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   5888(R8)
+	PREFETCHT1   18176(R8)
+	PREFETCHT0   2816(R8)
 	VMOVDQU      2496(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      960(R8), Y5
@@ -478,7 +507,8 @@ block:
 	VPBROADCASTD 232(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   5952(R8)
+	PREFETCHT1   18240(R8)
+	PREFETCHT0   2880(R8)
 	VMOVDQU      2560(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1024(R8), Y5
@@ -495,7 +525,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 212(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   6016(R8)
+	PREFETCHT1   18304(R8)
+	PREFETCHT0   2944(R8)
 	VMOVDQU      2688(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1152(R8), Y5
@@ -504,7 +535,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 216(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   6080(R8)
+	PREFETCHT1   18368(R8)
+	PREFETCHT0   3008(R8)
 	VMOVDQU      2752(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1216(R8), Y5
@@ -526,7 +558,8 @@ block:
 	// sub-block 5, scale 0
 	VPBROADCASTD 284(R9), Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   6144(R8)
+	PREFETCHT1   18432(R8)
+	PREFETCHT0   3072(R8)
 	VMOVDQU      2816(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      768(R8), Y5
@@ -535,7 +568,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 240(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   6208(R8)
+	PREFETCHT1   18496(R8)
+	PREFETCHT0   3136(R8)
 	VMOVDQU      2880(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      832(R8), Y5
@@ -552,7 +586,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 248(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   6272(R8)
+	PREFETCHT1   18560(R8)
+	PREFETCHT0   3200(R8)
 	VMOVDQU      3008(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      960(R8), Y5
@@ -576,7 +611,8 @@ block:
 	VPBROADCASTD 280(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   6336(R8)
+	PREFETCHT1   18624(R8)
+	PREFETCHT0   3264(R8)
 	VMOVDQU      3072(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1024(R8), Y5
@@ -585,7 +621,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 256(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   6400(R8)
+	PREFETCHT1   18688(R8)
+	PREFETCHT0   3328(R8)
 	VMOVDQU      3136(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1088(R8), Y5
@@ -594,7 +631,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 260(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   6464(R8)
+	PREFETCHT1   18752(R8)
+	PREFETCHT0   3392(R8)
 	VMOVDQU      3200(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1152(R8), Y5
@@ -603,7 +641,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 264(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   6528(R8)
+	PREFETCHT1   18816(R8)
+	PREFETCHT0   3456(R8)
 	VMOVDQU      3264(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      1216(R8), Y5
@@ -632,7 +671,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 288(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   6592(R8)
+	PREFETCHT1   18880(R8)
+	PREFETCHT0   3520(R8)
 	VMOVDQU      2368(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -641,7 +681,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 292(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   6656(R8)
+	PREFETCHT1   18944(R8)
+	PREFETCHT0   3584(R8)
 	VMOVDQU      2432(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -650,7 +691,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 296(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   6720(R8)
+	PREFETCHT1   19008(R8)
+	PREFETCHT0   3648(R8)
 	VMOVDQU      2496(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -674,7 +716,8 @@ block:
 	VPBROADCASTD 328(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   6784(R8)
+	PREFETCHT1   19072(R8)
+	PREFETCHT0   3712(R8)
 	VMOVDQU      2560(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -691,7 +734,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 308(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   6848(R8)
+	PREFETCHT1   19136(R8)
+	PREFETCHT0   3776(R8)
 	VMOVDQU      2688(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -700,7 +744,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 312(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   6912(R8)
+	PREFETCHT1   19200(R8)
+	PREFETCHT0   3840(R8)
 	VMOVDQU      2752(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -722,7 +767,8 @@ block:
 	// sub-block 7, scale 0
 	VPBROADCASTD 380(R9), Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   6976(R8)
+	PREFETCHT1   19264(R8)
+	PREFETCHT0   3904(R8)
 	VMOVDQU      2816(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -732,7 +778,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 336(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   7040(R8)
+	PREFETCHT1   19328(R8)
+	PREFETCHT0   3968(R8)
 	VMOVDQU      2880(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -751,7 +798,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 344(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   7104(R8)
+	PREFETCHT1   19392(R8)
+	PREFETCHT0   4032(R8)
 	VMOVDQU      3008(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -776,7 +824,8 @@ block:
 	VPBROADCASTD 376(R9), Y3
 	VPSUBD       Y4, Y3, Y3
 	VPSRAD       $0x02, Y3, Y3
-	PREFETCHT0   7168(R8)
+	PREFETCHT1   19456(R8)
+	PREFETCHT0   4096(R8)
 	VMOVDQU      3072(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -786,7 +835,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 352(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   7232(R8)
+	PREFETCHT1   19520(R8)
+	PREFETCHT0   4160(R8)
 	VMOVDQU      3136(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -796,7 +846,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 356(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   7296(R8)
+	PREFETCHT1   19584(R8)
+	PREFETCHT0   4224(R8)
 	VMOVDQU      3200(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -806,7 +857,8 @@ block:
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 360(R9), Y5
 	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT0   7360(R8)
+	PREFETCHT1   19648(R8)
+	PREFETCHT0   4288(R8)
 	VMOVDQU      3264(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -1855,7 +1907,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, (BX)
-	PREFETCHT0 4096(DX)
+	PREFETCHT1 16384(DX)
+	PREFETCHT0 1024(DX)
 	VMOVDQU    1344(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    320(DX), Y2
@@ -1864,7 +1917,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 64(BX)
-	PREFETCHT0 4160(DX)
+	PREFETCHT1 16448(DX)
+	PREFETCHT0 1088(DX)
 	VMOVDQU    1408(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    384(DX), Y2
@@ -1873,7 +1927,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 128(BX)
-	PREFETCHT0 4224(DX)
+	PREFETCHT1 16512(DX)
+	PREFETCHT0 1152(DX)
 	VMOVDQU    1472(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    448(DX), Y2
@@ -1882,7 +1937,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 192(BX)
-	PREFETCHT0 4288(DX)
+	PREFETCHT1 16576(DX)
+	PREFETCHT0 1216(DX)
 	VMOVDQU    1536(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    512(DX), Y2
@@ -1899,7 +1955,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 320(BX)
-	PREFETCHT0 4352(DX)
+	PREFETCHT1 16640(DX)
+	PREFETCHT0 1280(DX)
 	VMOVDQU    1664(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    640(DX), Y2
@@ -1908,7 +1965,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 384(BX)
-	PREFETCHT0 4416(DX)
+	PREFETCHT1 16704(DX)
+	PREFETCHT0 1344(DX)
 	VMOVDQU    1728(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    704(DX), Y2
@@ -1928,7 +1986,8 @@ block:
 	VCVTDQ2PS  Y1, Y1
 	VMULPS     Y0, Y1, Y1
 	VMOVUPS    Y1, 192(SI)
-	PREFETCHT0 4480(DX)
+	PREFETCHT1 16768(DX)
+	PREFETCHT0 1408(DX)
 	VMOVDQU    1792(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    256(DX), Y2
@@ -1937,7 +1996,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 512(BX)
-	PREFETCHT0 4544(DX)
+	PREFETCHT1 16832(DX)
+	PREFETCHT0 1472(DX)
 	VMOVDQU    1856(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    320(DX), Y2
@@ -1954,7 +2014,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 640(BX)
-	PREFETCHT0 4608(DX)
+	PREFETCHT1 16896(DX)
+	PREFETCHT0 1536(DX)
 	VMOVDQU    1984(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    448(DX), Y2
@@ -1963,7 +2024,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 704(BX)
-	PREFETCHT0 4672(DX)
+	PREFETCHT1 16960(DX)
+	PREFETCHT0 1600(DX)
 	VMOVDQU    2048(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    512(DX), Y2
@@ -1972,7 +2034,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 768(BX)
-	PREFETCHT0 4736(DX)
+	PREFETCHT1 17024(DX)
+	PREFETCHT0 1664(DX)
 	VMOVDQU    2112(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    576(DX), Y2
@@ -1981,7 +2044,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 832(BX)
-	PREFETCHT0 4800(DX)
+	PREFETCHT1 17088(DX)
+	PREFETCHT0 1728(DX)
 	VMOVDQU    2176(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    640(DX), Y2
@@ -1990,7 +2054,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 896(BX)
-	PREFETCHT0 4864(DX)
+	PREFETCHT1 17152(DX)
+	PREFETCHT0 1792(DX)
 	VMOVDQU    2240(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    704(DX), Y2
@@ -2019,7 +2084,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1024(BX)
-	PREFETCHT0 4928(DX)
+	PREFETCHT1 17216(DX)
+	PREFETCHT0 1856(DX)
 	VMOVDQU    1344(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2028,7 +2094,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1088(BX)
-	PREFETCHT0 4992(DX)
+	PREFETCHT1 17280(DX)
+	PREFETCHT0 1920(DX)
 	VMOVDQU    1408(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2037,7 +2104,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1152(BX)
-	PREFETCHT0 5056(DX)
+	PREFETCHT1 17344(DX)
+	PREFETCHT0 1984(DX)
 	VMOVDQU    1472(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2046,7 +2114,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1216(BX)
-	PREFETCHT0 5120(DX)
+	PREFETCHT1 17408(DX)
+	PREFETCHT0 2048(DX)
 	VMOVDQU    1536(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2063,7 +2132,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1344(BX)
-	PREFETCHT0 5184(DX)
+	PREFETCHT1 17472(DX)
+	PREFETCHT0 2112(DX)
 	VMOVDQU    1664(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2072,7 +2142,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1408(BX)
-	PREFETCHT0 5248(DX)
+	PREFETCHT1 17536(DX)
+	PREFETCHT0 2176(DX)
 	VMOVDQU    1728(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2092,7 +2163,8 @@ block:
 	VCVTDQ2PS  Y1, Y1
 	VMULPS     Y0, Y1, Y1
 	VMOVUPS    Y1, 448(SI)
-	PREFETCHT0 5312(DX)
+	PREFETCHT1 17600(DX)
+	PREFETCHT0 2240(DX)
 	VMOVDQU    1792(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2102,7 +2174,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1536(BX)
-	PREFETCHT0 5376(DX)
+	PREFETCHT1 17664(DX)
+	PREFETCHT0 2304(DX)
 	VMOVDQU    1856(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2121,7 +2194,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1664(BX)
-	PREFETCHT0 5440(DX)
+	PREFETCHT1 17728(DX)
+	PREFETCHT0 2368(DX)
 	VMOVDQU    1984(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2131,7 +2205,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1728(BX)
-	PREFETCHT0 5504(DX)
+	PREFETCHT1 17792(DX)
+	PREFETCHT0 2432(DX)
 	VMOVDQU    2048(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2141,7 +2216,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1792(BX)
-	PREFETCHT0 5568(DX)
+	PREFETCHT1 17856(DX)
+	PREFETCHT0 2496(DX)
 	VMOVDQU    2112(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2151,7 +2227,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1856(BX)
-	PREFETCHT0 5632(DX)
+	PREFETCHT1 17920(DX)
+	PREFETCHT0 2560(DX)
 	VMOVDQU    2176(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2161,7 +2238,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1920(BX)
-	PREFETCHT0 5696(DX)
+	PREFETCHT1 17984(DX)
+	PREFETCHT0 2624(DX)
 	VMOVDQU    2240(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2191,7 +2269,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2048(BX)
-	PREFETCHT0 5760(DX)
+	PREFETCHT1 18048(DX)
+	PREFETCHT0 2688(DX)
 	VMOVDQU    2368(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    832(DX), Y2
@@ -2200,7 +2279,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2112(BX)
-	PREFETCHT0 5824(DX)
+	PREFETCHT1 18112(DX)
+	PREFETCHT0 2752(DX)
 	VMOVDQU    2432(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    896(DX), Y2
@@ -2209,7 +2289,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2176(BX)
-	PREFETCHT0 5888(DX)
+	PREFETCHT1 18176(DX)
+	PREFETCHT0 2816(DX)
 	VMOVDQU    2496(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    960(DX), Y2
@@ -2218,7 +2299,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2240(BX)
-	PREFETCHT0 5952(DX)
+	PREFETCHT1 18240(DX)
+	PREFETCHT0 2880(DX)
 	VMOVDQU    2560(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    1024(DX), Y2
@@ -2235,7 +2317,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2368(BX)
-	PREFETCHT0 6016(DX)
+	PREFETCHT1 18304(DX)
+	PREFETCHT0 2944(DX)
 	VMOVDQU    2688(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    1152(DX), Y2
@@ -2244,7 +2327,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2432(BX)
-	PREFETCHT0 6080(DX)
+	PREFETCHT1 18368(DX)
+	PREFETCHT0 3008(DX)
 	VMOVDQU    2752(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    1216(DX), Y2
@@ -2264,7 +2348,8 @@ block:
 	VCVTDQ2PS  Y1, Y1
 	VMULPS     Y0, Y1, Y1
 	VMOVUPS    Y1, 704(SI)
-	PREFETCHT0 6144(DX)
+	PREFETCHT1 18432(DX)
+	PREFETCHT0 3072(DX)
 	VMOVDQU    2816(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    768(DX), Y2
@@ -2273,7 +2358,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2560(BX)
-	PREFETCHT0 6208(DX)
+	PREFETCHT1 18496(DX)
+	PREFETCHT0 3136(DX)
 	VMOVDQU    2880(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    832(DX), Y2
@@ -2290,7 +2376,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2688(BX)
-	PREFETCHT0 6272(DX)
+	PREFETCHT1 18560(DX)
+	PREFETCHT0 3200(DX)
 	VMOVDQU    3008(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    960(DX), Y2
@@ -2299,7 +2386,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2752(BX)
-	PREFETCHT0 6336(DX)
+	PREFETCHT1 18624(DX)
+	PREFETCHT0 3264(DX)
 	VMOVDQU    3072(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    1024(DX), Y2
@@ -2308,7 +2396,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2816(BX)
-	PREFETCHT0 6400(DX)
+	PREFETCHT1 18688(DX)
+	PREFETCHT0 3328(DX)
 	VMOVDQU    3136(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    1088(DX), Y2
@@ -2317,7 +2406,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2880(BX)
-	PREFETCHT0 6464(DX)
+	PREFETCHT1 18752(DX)
+	PREFETCHT0 3392(DX)
 	VMOVDQU    3200(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    1152(DX), Y2
@@ -2326,7 +2416,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2944(BX)
-	PREFETCHT0 6528(DX)
+	PREFETCHT1 18816(DX)
+	PREFETCHT0 3456(DX)
 	VMOVDQU    3264(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
 	VMOVDQU    1216(DX), Y2
@@ -2355,7 +2446,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3072(BX)
-	PREFETCHT0 6592(DX)
+	PREFETCHT1 18880(DX)
+	PREFETCHT0 3520(DX)
 	VMOVDQU    2368(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2364,7 +2456,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3136(BX)
-	PREFETCHT0 6656(DX)
+	PREFETCHT1 18944(DX)
+	PREFETCHT0 3584(DX)
 	VMOVDQU    2432(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2373,7 +2466,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3200(BX)
-	PREFETCHT0 6720(DX)
+	PREFETCHT1 19008(DX)
+	PREFETCHT0 3648(DX)
 	VMOVDQU    2496(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2382,7 +2476,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3264(BX)
-	PREFETCHT0 6784(DX)
+	PREFETCHT1 19072(DX)
+	PREFETCHT0 3712(DX)
 	VMOVDQU    2560(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2399,7 +2494,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3392(BX)
-	PREFETCHT0 6848(DX)
+	PREFETCHT1 19136(DX)
+	PREFETCHT0 3776(DX)
 	VMOVDQU    2688(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2408,7 +2504,8 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3456(BX)
-	PREFETCHT0 6912(DX)
+	PREFETCHT1 19200(DX)
+	PREFETCHT0 3840(DX)
 	VMOVDQU    2752(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2428,7 +2525,8 @@ block:
 	VCVTDQ2PS  Y1, Y1
 	VMULPS     Y0, Y1, Y1
 	VMOVUPS    Y1, 960(SI)
-	PREFETCHT0 6976(DX)
+	PREFETCHT1 19264(DX)
+	PREFETCHT0 3904(DX)
 	VMOVDQU    2816(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -2438,7 +2536,8 @@ block:
 	VPOR       Y1, Y0, Y0
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3584(BX)
-	PREFETCHT0 7040(DX)
+	PREFETCHT1 19328(DX)
+	PREFETCHT0 3968(DX)
 	VMOVDQU    2880(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -2457,7 +2556,8 @@ block:
 	VPOR       Y1, Y0, Y0
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3712(BX)
-	PREFETCHT0 7104(DX)
+	PREFETCHT1 19392(DX)
+	PREFETCHT0 4032(DX)
 	VMOVDQU    3008(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -2467,7 +2567,8 @@ block:
 	VPOR       Y1, Y0, Y0
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3776(BX)
-	PREFETCHT0 7168(DX)
+	PREFETCHT1 19456(DX)
+	PREFETCHT0 4096(DX)
 	VMOVDQU    3072(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -2477,7 +2578,8 @@ block:
 	VPOR       Y1, Y0, Y0
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3840(BX)
-	PREFETCHT0 7232(DX)
+	PREFETCHT1 19520(DX)
+	PREFETCHT0 4160(DX)
 	VMOVDQU    3136(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -2487,7 +2589,8 @@ block:
 	VPOR       Y1, Y0, Y0
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3904(BX)
-	PREFETCHT0 7296(DX)
+	PREFETCHT1 19584(DX)
+	PREFETCHT0 4224(DX)
 	VMOVDQU    3200(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -2497,7 +2600,8 @@ block:
 	VPOR       Y1, Y0, Y0
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3968(BX)
-	PREFETCHT0 7360(DX)
+	PREFETCHT1 19648(DX)
+	PREFETCHT0 4288(DX)
 	VMOVDQU    3264(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0

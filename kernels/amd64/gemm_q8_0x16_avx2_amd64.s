@@ -24,7 +24,8 @@ tile:
 
 block:
 	// sub-block 0, scale 0
-	PREFETCHT0   4096(R8)
+	PREFETCHT1   16384(R8)
+	PREFETCHT0   1024(R8)
 	VMOVDQU      (R8), Y2
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y2, Y2
 	VPABSB       Y2, Y6
@@ -38,7 +39,8 @@ block:
 	VPSIGNB      Y3, Y5, Y3
 	VPMADDUBSW   Y3, Y4, Y3
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y3, Y3
-	PREFETCHT0   4160(R8)
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   1088(R8)
 	VMOVDQU      64(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
@@ -54,7 +56,8 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   4224(R8)
+	PREFETCHT1   16512(R8)
+	PREFETCHT0   1152(R8)
 	VMOVDQU      128(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
@@ -70,7 +73,8 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   4288(R8)
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   1216(R8)
 	VMOVDQU      192(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
@@ -86,7 +90,8 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   4352(R8)
+	PREFETCHT1   16640(R8)
+	PREFETCHT0   1280(R8)
 	VMOVDQU      256(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
@@ -102,7 +107,8 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   4416(R8)
+	PREFETCHT1   16704(R8)
+	PREFETCHT0   1344(R8)
 	VMOVDQU      320(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
@@ -118,7 +124,8 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   4480(R8)
+	PREFETCHT1   16768(R8)
+	PREFETCHT0   1408(R8)
 	VMOVDQU      384(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
@@ -134,7 +141,8 @@ block:
 	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   4544(R8)
+	PREFETCHT1   16832(R8)
+	PREFETCHT0   1472(R8)
 	VMOVDQU      448(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6

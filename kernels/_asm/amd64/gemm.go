@@ -31,8 +31,19 @@ const (
 	argLoad
 )
 
-// prefetch is how far ahead of the codes a decoding kernel reads, in bytes.
-const prefetch = 4096
+// How far ahead of the codes a kernel that reads weights from memory goes, in bytes. Far enough for memory into the second-level cache, which
+// has more misses in flight than the first, and from there a little ahead into the first. Measured on Sapphire Rapids, share of plain
+// reads: none 0.63–0.77, one of T0 at 4 KiB 0.82–0.88, both 0.91–0.96.
+const (
+	prefetchNear = 1 << 10
+	prefetchFar  = 16 << 10
+)
+
+// ahead emits the prefetches for the line at disp; several streams share the distance.
+func (g *gen) ahead(at func(disp int) operand.Mem, disp, streams int) {
+	g.PREFETCHT1(at(prefetchFar/streams + disp))
+	g.PREFETCHT0(at(prefetchNear/streams + disp))
+}
 
 var _ = func() int {
 	for _, s := range isas {
@@ -41,7 +52,7 @@ var _ = func() int {
 				g := newGen(c, s)
 				cols := []int{1}
 				if s == avx512vnni {
-					cols = []int{1, 2, 3, 4}
+					cols = []int{1, 2, 3, 4, 5, 6, 8}
 				}
 				for _, n := range cols {
 					g.gemv(f, n)
@@ -326,7 +337,7 @@ func (g *gen) gemvBlock(f format, w *weights, x columns, n int, halves []int, fi
 			steps := 8 / f.groups
 			for t := range steps {
 				for want := (j*8 + k*steps + t + 1) * (f.s1 / 64) / (f.subs * 8); first && line < want; line++ {
-					g.PREFETCHT0(mem(w.p1, prefetch+line*64))
+					g.ahead(func(d int) operand.Mem { return mem(w.p1, d) }, line*64, 1)
 				}
 				codes, abs := g.vecs(nh), make([]vec, nh)
 				for i, h := range halves {
@@ -430,7 +441,7 @@ func (g *gen) expand(f format) {
 			for t := range 8 {
 				if h == 0 {
 					for want := (j*8 + t + 1) * (f.s1 / 64) / (f.subs * 8); line < want; line++ {
-						g.PREFETCHT0(mem(w.p1, prefetch+line*64))
+						g.ahead(func(d int) operand.Mem { return mem(w.p1, d) }, line*64, 1)
 					}
 				}
 				v := g.vec()

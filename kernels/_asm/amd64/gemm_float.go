@@ -92,7 +92,7 @@ func (g *gen) float(f floatFormat, r, n int) {
 		for i := range k {
 			if i*f.col%64 == 0 {
 				for t := range r {
-					g.PREFETCHT0(w.at(t, prefetch/r+i*f.col))
+					g.ahead(func(d int) operand.Mem { return w.at(t, d) }, i*f.col, r)
 				}
 			}
 			step(i)
