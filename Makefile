@@ -40,8 +40,8 @@ run: build ## compile the embedded model and let it answer; PROMPT="…" asks so
 	@echo '$$ bin/jnsc compile $(TINY)/jns-tiny.gguf -o bin/jns-tiny.jns'
 	@bin/jnsc compile $(TINY)/jns-tiny.gguf -o bin/jns-tiny.jns
 	@echo
-	@echo '$$ bin/jns-run bin/jns-tiny.jns -p "$(PROMPT)"'
-	@bin/jns-run bin/jns-tiny.jns --temp 0 --receipt -p "$(PROMPT)"
+	@echo '$$ bin/jns-run bin/jns-tiny.jns --temp 0 -p "$(PROMPT)"'
+	@bin/jns-run bin/jns-tiny.jns --temp 0 -p "$(PROMPT)"
 
 ## Checks
 

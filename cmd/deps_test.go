@@ -67,7 +67,7 @@ var policy = map[string]string{
 	"cmd/internal/progress":   "cmd/internal/cli",
 	"cmd/jnsc":                "compiler format cmd/internal/cli cmd/internal/progress",
 	"cmd/jns-run":             "runtime/engine format cmd/internal/cli",
-	"cmd/internal/agree":      "compiler runtime/engine format cmd/internal/cli",
+	"cmd/internal/agree":      "compiler runtime/engine format cmd/internal/cli cmd/internal/peer/child",
 	"cmd/internal/peer":       "cmd/internal/peer/child cmd/internal/cli",
 	"cmd/internal/peer/child": "",
 }
