@@ -24,6 +24,7 @@ var (
 	ErrNoVocab    = errors.New("the model has no vocabulary; use token ids")
 	ErrNoTemplate = errors.New("the model has no chat template; use --raw")
 	ErrFault      = errors.New("the container cannot be read any more")
+	ErrPanic      = sched.ErrPanic
 )
 
 // Engine is an open container.
