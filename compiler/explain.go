@@ -114,96 +114,11 @@ func (ex *Explanation) Text(w io.Writer) error {
 	return err
 }
 
-// programLines gives one line for every operation: results ← name(inputs; weights) constants.
+// programLines gives one line for every operation, with the names of what its operands refer to.
 func programLines(p *format.Program, tensors []format.Tensor) []string {
-	l := lister{p, tensors}
 	lines := make([]string, len(p.Ops))
 	for i, op := range p.Ops {
-		lines[i] = l.op(op)
+		lines[i] = format.OpText(p, format.TensorList(tensors), op)
 	}
 	return lines
-}
-
-type lister struct {
-	p       *format.Program
-	tensors []format.Tensor
-}
-
-func (l lister) buf(i uint32) string {
-	if i == format.None {
-		return "–"
-	}
-	return fmt.Sprintf("%s@%d", l.p.Buffers[i].Name, i)
-}
-
-func (l lister) weight(i uint32) string {
-	if i == format.None {
-		return "–"
-	}
-	return l.tensors[i].Name
-}
-
-// both names a float32 and a quantised result, either of which may be absent.
-func (l lister) both(out, q uint32) string {
-	switch {
-	case out == format.None:
-		return l.buf(q)
-	case q == format.None:
-		return l.buf(out)
-	}
-	return l.buf(out) + ", " + l.buf(q)
-}
-
-func (l lister) op(op format.Op) string {
-	line := func(out, text string, args ...any) string {
-		return fmt.Sprintf("%s ← %s ", out, op.Kind) + fmt.Sprintf(text, args...)
-	}
-	switch p := op.Params.(type) {
-	case *format.RowsParams:
-		return line(l.buf(p.Out), "%s × %g", l.weight(p.W), p.Scale)
-	case *format.NormParams:
-		return line(l.both(p.Out, p.Q), "%s; %s, %d groups, ε %g", l.buf(p.In), l.weight(p.W), p.Groups, p.Eps)
-	case *format.QuantizeParams:
-		return line(l.buf(p.Out), "%s", l.buf(p.In))
-	case *format.MatMulParams:
-		return l.matmul(op, p)
-	case *format.RopeParams:
-		return line(l.buf(p.X), "table %d, %d heads of %d, halves %t", p.Table, p.Heads, p.HeadDim, p.NeoX)
-	case *format.KVAppendParams:
-		return line(fmt.Sprintf("state %d", p.State), "%s, %s", l.buf(p.K), l.buf(p.V))
-	case *format.AttentionParams:
-		return line(l.buf(p.Out), "%s over state %d, %d heads, scale %g, window %d", l.buf(p.Q), p.State, p.Heads, p.Scale, l.p.States[p.State].Window)
-	case *format.ActivationParams:
-		return line(l.both(p.Out, p.Q), "function %d of %s, times %s", p.Act, l.buf(p.Gate), l.buf(p.Up))
-	case *format.ElementParams:
-		return line(l.buf(p.Out), "kind %d of %s, %s, factor %g", p.Element, l.buf(p.A), l.buf(p.B), p.Scale)
-	case *format.SelectParams:
-		return line(l.buf(p.Out), "%s", l.buf(p.In))
-	case *format.RouteParams:
-		return line(l.buf(p.Out), "%s: %d of %d experts, function %d, renormalised %t, factor %g", l.buf(p.In), p.Top, p.Experts, p.Func, p.Renormalise, p.Scale)
-	case *format.ExpertsParams:
-		return line(l.buf(p.Out), "%s by %s; %s, %s, %s + %s", l.buf(p.In), l.buf(p.Route), l.weight(p.Gate), l.weight(p.Up), l.weight(p.Down), l.buf(p.Residual))
-	case *format.SoftCapParams:
-		return line(l.buf(p.X), "at %g", p.Cap)
-	}
-	return op.Kind.String()
-}
-
-func (l lister) matmul(op format.Op, p *format.MatMulParams) string {
-	var outs, parts []string
-	for _, m := range p.Parts {
-		outs = append(outs, l.buf(m.Out))
-		s := l.weight(m.W)
-		if m.Bias != format.None {
-			s += " + " + l.weight(m.Bias)
-		}
-		if m.Scale != 1 {
-			s += fmt.Sprintf(" × %g", m.Scale)
-		}
-		if m.Residual != format.None {
-			s += " + " + l.buf(m.Residual)
-		}
-		parts = append(parts, s)
-	}
-	return fmt.Sprintf("%s ← %s %s; %s", strings.Join(outs, ", "), op.Kind, l.buf(p.In), strings.Join(parts, ", "))
 }
