@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/text/unicode/norm"
 
 	"jns/format"
 )
@@ -232,6 +233,28 @@ func TestWithoutAVocabularyEncodeSaysSo(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoVocabulary)
 	require.Equal(t, 512, tok.VocabSize())
 	require.Empty(t, tok.Decode([]int32{1, 2}))
+}
+
+func TestDecomposedIsTheFirstOfTheCanonicalDecomposition(t *testing.T) {
+	for cp := int32(0); cp <= 0x10ffff; cp++ {
+		if cp >= 0xd800 && cp < 0xe000 {
+			require.Equal(t, cp, decomposed(cp))
+			continue
+		}
+		if want := []rune(norm.NFD.String(string(cp)))[0]; want != decomposed(cp) {
+			t.Fatalf("%#x: %#x, want %#x", cp, decomposed(cp), want)
+		}
+	}
+}
+
+func TestClassesAreThoseOfUnicode(t *testing.T) {
+	for cp, want := range map[int32]class{
+		'a': letter, '1': number, ' ': separator | space, '\n': control | space, '$': symbol, '!': punct, 0x301: mark, 0x4e2d: letter,
+		0x2ebf0: letter, 0x31ef: symbol, 0x378: unassigned, 0xd800: control, 0x10ffff: unassigned, 0xe000: control,
+		0x85: control | space, 0x3000: separator | space, 0x200b: control, 0xb2: number,
+	} {
+		require.Equal(t, want, classOf(cp), "%#x", cp)
+	}
 }
 
 func TestCleanedSpaces(t *testing.T) {

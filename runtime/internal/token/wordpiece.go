@@ -90,6 +90,9 @@ func decomposed(cp int32) int32 {
 	if cp < 0xc0 || cp >= 0xd800 && cp < 0xe000 {
 		return cp
 	}
+	if cp >= 0xac00 && cp <= 0xd7a3 { // Hangul is taken apart by arithmetic: 588 syllables begin with the same consonant
+		return 0x1100 + (cp-0xac00)/588
+	}
 	var b [4]byte
 	d := norm.NFD.Properties(appendCP(b[:0], cp)).Decomposition()
 	if len(d) == 0 {
