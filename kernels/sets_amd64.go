@@ -253,7 +253,7 @@ var avxvnniProducts = []product{
 		gemv: []panel{
 			{1, amd64.Gemv_q4_0x16_q8x_16x1_avxvnni},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q4_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
@@ -262,7 +262,7 @@ var avxvnniProducts = []product{
 		gemv: []panel{
 			{1, amd64.Gemv_q4_1x16_q8x_16x1_avxvnni},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q4_1x16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
@@ -271,7 +271,7 @@ var avxvnniProducts = []product{
 		gemv: []panel{
 			{1, amd64.Gemv_q5_0x16_q8x_16x1_avxvnni},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q5_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
@@ -280,7 +280,7 @@ var avxvnniProducts = []product{
 		gemv: []panel{
 			{1, amd64.Gemv_q5_1x16_q8x_16x1_avxvnni},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q5_1x16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
@@ -382,7 +382,7 @@ var avx2Products = []product{
 		gemv: []panel{
 			{1, amd64.Gemv_q4_0x16_q8x_16x1_avx2},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q4_0x16_codes_16x32_avx2, panels: avx2U4s,
 	},
 	{
@@ -391,7 +391,7 @@ var avx2Products = []product{
 		gemv: []panel{
 			{1, amd64.Gemv_q4_1x16_q8x_16x1_avx2},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q4_1x16_codes_16x32_avx2, panels: avx2U4m,
 	},
 	{
@@ -400,7 +400,7 @@ var avx2Products = []product{
 		gemv: []panel{
 			{1, amd64.Gemv_q5_0x16_q8x_16x1_avx2},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q5_0x16_codes_16x32_avx2, panels: avx2U5s,
 	},
 	{
@@ -409,7 +409,7 @@ var avx2Products = []product{
 		gemv: []panel{
 			{1, amd64.Gemv_q5_1x16_q8x_16x1_avx2},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q5_1x16_codes_16x32_avx2, panels: avx2U5m,
 	},
 	{

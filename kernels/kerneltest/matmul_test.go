@@ -3,7 +3,10 @@ package kerneltest
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -109,6 +112,32 @@ func TestMatMulAllocatesNothing(t *testing.T) {
 				t.Errorf("n=%d: %v allocations a call", n, got)
 			}
 		}
+	})
+}
+
+// Assembly cannot be stopped, so a collection waits for the end of a call: calls must be short.
+func TestMatMulDoesNotHoldUpTheCollector(t *testing.T) {
+	eachKernel(t, func(t *testing.T, l *tile.Layout, m *kernels.MatMul) {
+		c := New(l, 16, 4096, 64, Model, 1)
+		y := make([]float32, c.N*c.rowFloat)
+		a := c.args(y)
+		stop := make(chan struct{})
+		var done atomic.Bool
+		go func() {
+			for !done.Load() {
+				m.Func(a)
+			}
+			close(stop)
+		}()
+		for range 3 {
+			start := time.Now()
+			runtime.GC()
+			if d := time.Since(start); d > 5*time.Second {
+				t.Errorf("a collection took %v", d)
+			}
+		}
+		done.Store(true)
+		<-stop
 	})
 }
 
