@@ -81,7 +81,8 @@ type Input struct {
 	// Messages is a JSON array of message objects, as the OpenAI API has them; content may be null
 	// or an array of parts. Key order reaches the prompt, so it is kept.
 	Messages json.RawMessage
-	// Tools is a JSON array of tool definitions; empty: the template sees no variable "tools".
+	// Tools is a JSON array of tool definitions; empty: the template sees no variable "tools"
+	// (JSON null: it sees none, which some templates tell apart).
 	Tools json.RawMessage
 	// AddGenerationPrompt asks for the header of the assistant's answer at the end.
 	AddGenerationPrompt bool

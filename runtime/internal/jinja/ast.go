@@ -113,6 +113,10 @@ type (
 		pos
 		x expr
 	}
+	printS struct {
+		pos
+		items []expr
+	}
 	ifS struct {
 		pos
 		tests  []expr

@@ -7,6 +7,7 @@ type Func struct {
 	name     string
 	params   []string // parameter names
 	required int      // how many of them must be given
+	noKw     bool     // they cannot be given by name
 	raw      func(in *interp, self Value, a *args) Value
 	fn       func(in *interp, v []Value) Value
 	self     Value // first element of fn's v, if bound
@@ -18,11 +19,13 @@ type Func struct {
 type missing struct{}
 
 // fixed makes a Func from a signature such as "sep? maxsplit?"; a parameter with ? is optional and
-// arrives as missing{}. fn gets the bound self (if any), then one value per parameter.
+// arrives as missing{}; a leading / forbids to give parameters by name. fn gets the bound self (if any), then one value per parameter.
 func fixed(sig string, fn func(in *interp, v []Value) Value) *Func {
 	f := &Func{fn: fn}
 	for _, p := range strings.Fields(sig) {
-		if q, ok := strings.CutSuffix(p, "?"); ok {
+		if p == "/" {
+			f.noKw = true
+		} else if q, ok := strings.CutSuffix(p, "?"); ok {
 			f.params = append(f.params, q)
 		} else {
 			f.params = append(f.params, p)
@@ -46,6 +49,10 @@ func (f *Func) bind(name string, self Value) *Func {
 
 func (f *Func) invoke(in *interp, a *args) Value {
 	in.step(1)
+	in.stepText(f.self)
+	for _, v := range a.pos {
+		in.stepText(v)
+	}
 	if f.raw != nil {
 		return f.raw(in, f.self, a)
 	}
@@ -64,6 +71,9 @@ func (f *Func) invoke(in *interp, a *args) Value {
 		v[off+i] = missing{}
 	}
 	copy(v[off:], a.pos)
+	if f.noKw && len(a.kwNames) > 0 {
+		in.fail("%s.%s() takes no keyword arguments", typeName(f.self), f.name)
+	}
 next:
 	for i, name := range a.kwNames {
 		for j, p := range f.params {
@@ -83,6 +93,13 @@ next:
 		}
 	}
 	return f.fn(in, v)
+}
+
+// stepText charges for text that a function is given, as most functions read all of it.
+func (in *interp) stepText(v Value) {
+	if s, ok := asStr(v); ok {
+		in.step(len(s) / 16)
+	}
 }
 
 // strArg returns a string argument, or def if it was not given; None counts as not given.

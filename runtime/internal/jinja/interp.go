@@ -138,6 +138,10 @@ func (in *interp) execOne(s stmt) ctl {
 		in.print(n.text)
 	case *outS:
 		in.print(in.str(in.eval(n.x)))
+	case *printS:
+		for _, x := range n.items {
+			in.print(in.str(in.eval(x)))
+		}
 	case *ifS:
 		for i, t := range n.tests {
 			if truth(in.eval(t)) {

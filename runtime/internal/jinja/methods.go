@@ -10,7 +10,7 @@ var dictMethods, listMethods, tupleMethods, intMethods, floatMethods map[string]
 
 func init() {
 	dictMethods = map[string]*Func{
-		"get": fixed("key default?", func(in *interp, v []Value) Value {
+		"get": fixed("/ key default?", func(in *interp, v []Value) Value {
 			if it, ok := v[0].(*Dict).get(in.hashKey(v[1])); ok {
 				return it
 			}

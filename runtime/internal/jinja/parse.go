@@ -201,7 +201,14 @@ func (p *parser) parseStatement() stmt {
 		}
 		return &scopeS{line, body}
 	case "print":
-		return &outS{line, p.parseTuple(true, "")}
+		n := &printS{pos: line}
+		for p.cur().kind != tBlockEnd {
+			if len(n.items) > 0 {
+				p.wantOp(",")
+			}
+			n.items = append(n.items, p.parseExpression(true))
+		}
+		return n
 	case "break", "continue":
 		if p.loops == 0 {
 			p.failAt(t.line, "%q outside a loop", t.val)

@@ -15,6 +15,9 @@ var strMethods map[string]*Func
 func init() {
 	strMethods = map[string]*Func{}
 	m := func(name, sig string, fn func(in *interp, s string, v []Value) Value) {
+		if !strings.Contains(name, "split") {
+			sig = "/ " + sig
+		}
 		strMethods[name] = fixed(sig, func(in *interp, v []Value) Value {
 			s, _ := asStr(v[0])
 			in.step(len(s) / 64)
@@ -176,21 +179,34 @@ func lower(s string) string {
 }
 
 func capitalize(s string) string {
-	_, n := utf8.DecodeRuneInString(s)
-	return strings.Map(unicode.ToTitle, s[:n]) + lower(s[n:])
+	r, n := utf8.DecodeRuneInString(s)
+	if n == 0 {
+		return s
+	}
+	return titleRune(r) + lower(s[n:])
 }
 
 // title is str.title: a letter after a non-letter is raised, every other letter lowered.
 func title(s string) string {
+	var b strings.Builder
 	prev := false
-	return strings.Map(func(r rune) rune {
-		cased := unicode.IsLetter(r)
-		defer func() { prev = cased }()
+	for _, r := range s {
 		if prev {
-			return unicode.ToLower(r)
+			b.WriteRune(unicode.ToLower(r))
+		} else {
+			b.WriteString(titleRune(r))
 		}
-		return unicode.ToTitle(r)
-	}, s)
+		prev = unicode.IsLetter(r)
+	}
+	return b.String()
+}
+
+// titleRune is the full title case of a code point (ß becomes Ss).
+func titleRune(r rune) string {
+	if r < utf8.RuneSelf {
+		return string(unicode.ToUpper(r))
+	}
+	return cases.Title(language.Und, cases.NoLower).String(string(r))
 }
 
 func (in *interp) strip(s string, chars Value, left, right bool) string {

@@ -78,10 +78,13 @@ type generator struct {
 // hashKey returns the map key that equal hashable values share.
 func (in *interp) hashKey(v Value) any {
 	switch x := v.(type) {
-	case nil, string, *Namespace, *Func, *macro, *generator, *loop:
+	case nil, *Namespace, *Func, *macro, *generator, *loop:
+		return x
+	case string:
+		in.step(len(x) / 64)
 		return x
 	case Markup:
-		return string(x)
+		return in.hashKey(string(x))
 	case bool:
 		return b2i(x)
 	case int64:
@@ -433,7 +436,11 @@ func (in *interp) equal(a, b Value) bool {
 	in.step(1)
 	if x, ok := asStr(a); ok {
 		y, ok := asStr(b)
-		return ok && x == y
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		in.step(len(x) / 64)
+		return x == y
 	}
 	if x, ok := asInt(a); ok {
 		if y, ok := asInt(b); ok {
