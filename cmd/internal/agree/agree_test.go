@@ -103,6 +103,13 @@ func TestRuleOneLimitsFilePromptAndMean(t *testing.T) {
 	require.Len(t, report{Files: []result{{Refused: "x"}}}.judged(false).Failures, 1)
 }
 
+func TestTypicalRatioDoesNotSeeOneWildStep(t *testing.T) {
+	s := stepsOf(5, 0.01, 0.02, true)
+	s[3].Ours.RMS = 9
+	require.InDelta(t, 0.5, typical(s), 1e-12)
+	require.Zero(t, typical(nil))
+}
+
 func TestRuleTwoEndsAtTheFirstMarginBelowTheError(t *testing.T) {
 	at := func(margin float64, same bool) step { return step{Margin: margin, Same: same} }
 	g := judgeGreedy([]step{at(0.5, true), at(0.1, false), at(0.5, false)}, 0.2)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Limits of the rules.
@@ -121,6 +122,22 @@ func paired(steps []step) []step {
 // ratio of two relative errors; below the oracle's own noise all are equal.
 func ratio(ours, theirs float64) float64 { return max(ours, noise) / max(theirs, noise) }
 
+// typical is the median over paired steps of ours / llama.cpp's RMS. No rule asks for it: it shows whether a total comes from all steps or from a
+// few, as when a mixture's router takes another expert.
+func typical(steps []step) float64 {
+	var v []float64
+	for _, s := range steps {
+		if s.Paired {
+			v = append(v, ratio(s.Ours.RMS, s.Theirs.RMS))
+		}
+	}
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}
+
 // greedy is rule 2: choices equal the oracle's up to the first step at which its margin is below our error.
 type greedy struct {
 	Checked int      `json:"checked"` // steps before the margin falls below the error
@@ -161,6 +178,7 @@ type prompt struct {
 	Ours      errs    `json:"ours"`
 	Theirs    errs    `json:"llamacpp"`
 	Ratio     float64 `json:"ratio"`
+	Typical   float64 `json:"typical_ratio"`
 	Greedy    greedy  `json:"greedy"`
 	TheirSame int     `json:"llamacpp_same"` // of the paired steps
 	Drift     float64 `json:"oracle_drift,omitempty"`
@@ -178,6 +196,7 @@ type result struct {
 	Ours     errs     `json:"ours"`
 	Theirs   errs     `json:"llamacpp"`
 	Ratio    float64  `json:"ratio"`
+	Typical  float64  `json:"typical_ratio"`
 	Failures []string `json:"failures,omitempty"`
 }
 
@@ -199,7 +218,7 @@ func (r result) judged(least int, archs bool) result {
 			}
 		}
 		p.Ours, p.Theirs = total(both, ours), total(both, theirs)
-		p.Ratio = ratio(p.Ours.RMS, p.Theirs.RMS)
+		p.Ratio, p.Typical = ratio(p.Ours.RMS, p.Theirs.RMS), typical(both)
 	}
 	bound := total(all, ours).Max
 	for i := range r.Prompts {
@@ -215,7 +234,7 @@ func (r result) judged(least int, archs bool) result {
 	both := paired(all)
 	r.Paired = len(both)
 	r.Ours, r.Theirs = total(both, ours), total(both, theirs)
-	r.Ratio = ratio(r.Ours.RMS, r.Theirs.RMS)
+	r.Ratio, r.Typical = ratio(r.Ours.RMS, r.Theirs.RMS), typical(both)
 	switch {
 	case archs:
 		r.Ours = total(all, ours)
