@@ -36,7 +36,7 @@ block:
 	VPMADDUBSW   Y6, Y4, Y4
 	VPMADDUBSW   Y6, Y5, Y5
 	PREFETCHT1   16384(R8)
-	PREFETCHT0   1024(R8)
+	PREFETCHT0   2048(R8)
 	VMOVDQU      64(R8), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU      96(R8), Y7
@@ -56,7 +56,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
 	PREFETCHT1   16448(R8)
-	PREFETCHT0   1088(R8)
+	PREFETCHT0   2112(R8)
 	VMOVDQU      192(R8), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU      224(R8), Y7
@@ -78,7 +78,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
 	PREFETCHT1   16512(R8)
-	PREFETCHT0   1152(R8)
+	PREFETCHT0   2176(R8)
 	VMOVDQU      64(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -102,7 +102,7 @@ block:
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
 	PREFETCHT1   16576(R8)
-	PREFETCHT0   1216(R8)
+	PREFETCHT0   2240(R8)
 	VMOVDQU      192(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -197,7 +197,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, (BX)
 	PREFETCHT1 16384(DX)
-	PREFETCHT0 1024(DX)
+	PREFETCHT0 2048(DX)
 	VMOVDQU    64(DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 64(BX)
@@ -205,7 +205,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 128(BX)
 	PREFETCHT1 16448(DX)
-	PREFETCHT0 1088(DX)
+	PREFETCHT0 2112(DX)
 	VMOVDQU    192(DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 192(BX)
@@ -214,7 +214,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 256(BX)
 	PREFETCHT1 16512(DX)
-	PREFETCHT0 1152(DX)
+	PREFETCHT0 2176(DX)
 	VMOVDQU    64(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
@@ -224,7 +224,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 384(BX)
 	PREFETCHT1 16576(DX)
-	PREFETCHT0 1216(DX)
+	PREFETCHT0 2240(DX)
 	VMOVDQU    192(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0

@@ -36,7 +36,7 @@ block:
 	LONG $0x505de2c4; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
 	LONG $0x5055e2c4; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
 	PREFETCHT1   16384(R8)
-	PREFETCHT0   1024(R8)
+	PREFETCHT0   2048(R8)
 	VMOVDQU      64(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      96(R8), Y5
@@ -52,7 +52,7 @@ block:
 	LONG $0x505de2c4; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
 	LONG $0x5055e2c4; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
 	PREFETCHT1   16448(R8)
-	PREFETCHT0   1088(R8)
+	PREFETCHT0   2112(R8)
 	VMOVDQU      192(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      224(R8), Y5
@@ -70,7 +70,7 @@ block:
 	LONG $0x505de2c4; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
 	LONG $0x5055e2c4; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
 	PREFETCHT1   16512(R8)
-	PREFETCHT0   1152(R8)
+	PREFETCHT0   2176(R8)
 	VMOVDQU      64(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -90,7 +90,7 @@ block:
 	LONG $0x505de2c4; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
 	LONG $0x5055e2c4; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
 	PREFETCHT1   16576(R8)
-	PREFETCHT0   1216(R8)
+	PREFETCHT0   2240(R8)
 	VMOVDQU      192(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -162,7 +162,7 @@ block:
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, (BX)
 	PREFETCHT1 16384(DX)
-	PREFETCHT0 1024(DX)
+	PREFETCHT0 2048(DX)
 	VMOVDQU    64(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
@@ -172,7 +172,7 @@ block:
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 128(BX)
 	PREFETCHT1 16448(DX)
-	PREFETCHT0 1088(DX)
+	PREFETCHT0 2112(DX)
 	VMOVDQU    192(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
@@ -183,7 +183,7 @@ block:
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 256(BX)
 	PREFETCHT1 16512(DX)
-	PREFETCHT0 1152(DX)
+	PREFETCHT0 2176(DX)
 	VMOVDQU    64(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -195,7 +195,7 @@ block:
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 384(BX)
 	PREFETCHT1 16576(DX)
-	PREFETCHT0 1216(DX)
+	PREFETCHT0 2240(DX)
 	VMOVDQU    192(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0

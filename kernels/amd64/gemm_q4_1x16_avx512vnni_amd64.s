@@ -28,7 +28,7 @@ block:
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPDPBUSD.BCST    (R9), Z2, Z1
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        64(R8), Z2
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPDPBUSD.BCST    4(R9), Z2, Z1
@@ -36,7 +36,7 @@ block:
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPDPBUSD.BCST    8(R9), Z2, Z1
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        192(R8), Z2
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPDPBUSD.BCST    12(R9), Z2, Z1
@@ -44,7 +44,7 @@ block:
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPDPBUSD.BCST    16(R9), Z2, Z1
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z2
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPDPBUSD.BCST    20(R9), Z2, Z1
@@ -52,7 +52,7 @@ block:
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPDPBUSD.BCST    24(R9), Z2, Z1
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z2
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPDPBUSD.BCST    28(R9), Z2, Z1
@@ -122,7 +122,7 @@ block:
 	VPDPBUSD.BCST    (R9), Z4, Z2
 	VPDPBUSD.BCST    (R9)(R10*1), Z4, Z3
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        64(R8), Z4
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
 	VPDPBUSD.BCST    4(R9), Z4, Z2
@@ -132,7 +132,7 @@ block:
 	VPDPBUSD.BCST    8(R9), Z4, Z2
 	VPDPBUSD.BCST    8(R9)(R10*1), Z4, Z3
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        192(R8), Z4
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
 	VPDPBUSD.BCST    12(R9), Z4, Z2
@@ -142,7 +142,7 @@ block:
 	VPDPBUSD.BCST    16(R9), Z4, Z2
 	VPDPBUSD.BCST    16(R9)(R10*1), Z4, Z3
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z4
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
 	VPDPBUSD.BCST    20(R9), Z4, Z2
@@ -152,7 +152,7 @@ block:
 	VPDPBUSD.BCST    24(R9), Z4, Z2
 	VPDPBUSD.BCST    24(R9)(R10*1), Z4, Z3
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z4
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
 	VPDPBUSD.BCST    28(R9), Z4, Z2
@@ -213,7 +213,7 @@ block:
 	VPDPBUSD.BCST    (R9)(R10*1), Z6, Z4
 	VPDPBUSD.BCST    (R9)(R10*2), Z6, Z5
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        64(R8), Z6
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST    4(R9), Z6, Z3
@@ -225,7 +225,7 @@ block:
 	VPDPBUSD.BCST    8(R9)(R10*1), Z6, Z4
 	VPDPBUSD.BCST    8(R9)(R10*2), Z6, Z5
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        192(R8), Z6
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST    12(R9), Z6, Z3
@@ -237,7 +237,7 @@ block:
 	VPDPBUSD.BCST    16(R9)(R10*1), Z6, Z4
 	VPDPBUSD.BCST    16(R9)(R10*2), Z6, Z5
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z6
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST    20(R9), Z6, Z3
@@ -249,7 +249,7 @@ block:
 	VPDPBUSD.BCST    24(R9)(R10*1), Z6, Z4
 	VPDPBUSD.BCST    24(R9)(R10*2), Z6, Z5
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z6
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST    28(R9), Z6, Z3
@@ -320,7 +320,7 @@ block:
 	VPDPBUSD.BCST    (R9)(R10*2), Z8, Z6
 	VPDPBUSD.BCST    (R9)(R11*1), Z8, Z7
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        64(R8), Z8
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST    4(R9), Z8, Z4
@@ -334,7 +334,7 @@ block:
 	VPDPBUSD.BCST    8(R9)(R10*2), Z8, Z6
 	VPDPBUSD.BCST    8(R9)(R11*1), Z8, Z7
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        192(R8), Z8
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST    12(R9), Z8, Z4
@@ -348,7 +348,7 @@ block:
 	VPDPBUSD.BCST    16(R9)(R10*2), Z8, Z6
 	VPDPBUSD.BCST    16(R9)(R11*1), Z8, Z7
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z8
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST    20(R9), Z8, Z4
@@ -362,7 +362,7 @@ block:
 	VPDPBUSD.BCST    24(R9)(R10*2), Z8, Z6
 	VPDPBUSD.BCST    24(R9)(R11*1), Z8, Z7
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z8
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST    28(R9), Z8, Z4
@@ -443,7 +443,7 @@ block:
 	VPDPBUSD.BCST    (R9)(R11*1), Z10, Z8
 	VPDPBUSD.BCST    (R9)(R10*4), Z10, Z9
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        64(R8), Z10
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST    4(R9), Z10, Z5
@@ -459,7 +459,7 @@ block:
 	VPDPBUSD.BCST    8(R9)(R11*1), Z10, Z8
 	VPDPBUSD.BCST    8(R9)(R10*4), Z10, Z9
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        192(R8), Z10
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST    12(R9), Z10, Z5
@@ -475,7 +475,7 @@ block:
 	VPDPBUSD.BCST    16(R9)(R11*1), Z10, Z8
 	VPDPBUSD.BCST    16(R9)(R10*4), Z10, Z9
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z10
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST    20(R9), Z10, Z5
@@ -491,7 +491,7 @@ block:
 	VPDPBUSD.BCST    24(R9)(R11*1), Z10, Z8
 	VPDPBUSD.BCST    24(R9)(R10*4), Z10, Z9
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z10
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST    28(R9), Z10, Z5
@@ -582,7 +582,7 @@ block:
 	VPDPBUSD.BCST    (R9)(R10*4), Z12, Z10
 	VPDPBUSD.BCST    (R9)(R12*1), Z12, Z11
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        64(R8), Z12
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST    4(R9), Z12, Z6
@@ -600,7 +600,7 @@ block:
 	VPDPBUSD.BCST    8(R9)(R10*4), Z12, Z10
 	VPDPBUSD.BCST    8(R9)(R12*1), Z12, Z11
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        192(R8), Z12
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST    12(R9), Z12, Z6
@@ -618,7 +618,7 @@ block:
 	VPDPBUSD.BCST    16(R9)(R10*4), Z12, Z10
 	VPDPBUSD.BCST    16(R9)(R12*1), Z12, Z11
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z12
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST    20(R9), Z12, Z6
@@ -636,7 +636,7 @@ block:
 	VPDPBUSD.BCST    24(R9)(R10*4), Z12, Z10
 	VPDPBUSD.BCST    24(R9)(R12*1), Z12, Z11
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z12
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST    28(R9), Z12, Z6
@@ -741,7 +741,7 @@ block:
 	VPDPBUSD.BCST    (R13), Z16, Z14
 	VPDPBUSD.BCST    (R13)(R10*1), Z16, Z15
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        64(R8), Z16
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST    4(R9), Z16, Z8
@@ -763,7 +763,7 @@ block:
 	VPDPBUSD.BCST    8(R13), Z16, Z14
 	VPDPBUSD.BCST    8(R13)(R10*1), Z16, Z15
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        192(R8), Z16
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST    12(R9), Z16, Z8
@@ -785,7 +785,7 @@ block:
 	VPDPBUSD.BCST    16(R13), Z16, Z14
 	VPDPBUSD.BCST    16(R13)(R10*1), Z16, Z15
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z16
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST    20(R9), Z16, Z8
@@ -807,7 +807,7 @@ block:
 	VPDPBUSD.BCST    24(R13), Z16, Z14
 	VPDPBUSD.BCST    24(R13)(R10*1), Z16, Z15
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z16
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST    28(R9), Z16, Z8
@@ -897,7 +897,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, (BX)
 	PREFETCHT1 16384(DX)
-	PREFETCHT0 1024(DX)
+	PREFETCHT0 2048(DX)
 	VMOVDQU32  64(DX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 64(BX)
@@ -905,7 +905,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 128(BX)
 	PREFETCHT1 16448(DX)
-	PREFETCHT0 1088(DX)
+	PREFETCHT0 2112(DX)
 	VMOVDQU32  192(DX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 192(BX)
@@ -913,7 +913,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 256(BX)
 	PREFETCHT1 16512(DX)
-	PREFETCHT0 1152(DX)
+	PREFETCHT0 2176(DX)
 	VPSRLD     $0x04, 64(DX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 320(BX)
@@ -921,7 +921,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 384(BX)
 	PREFETCHT1 16576(DX)
-	PREFETCHT0 1216(DX)
+	PREFETCHT0 2240(DX)
 	VPSRLD     $0x04, 192(DX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 448(BX)

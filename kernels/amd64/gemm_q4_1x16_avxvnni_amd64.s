@@ -34,7 +34,7 @@ block:
 	LONG $0x505de2c4; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
 	LONG $0x5055e2c4; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
 	PREFETCHT1   16384(R8)
-	PREFETCHT0   1024(R8)
+	PREFETCHT0   2048(R8)
 	VMOVDQU      64(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      96(R8), Y5
@@ -50,7 +50,7 @@ block:
 	LONG $0x505de2c4; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
 	LONG $0x5055e2c4; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
 	PREFETCHT1   16448(R8)
-	PREFETCHT0   1088(R8)
+	PREFETCHT0   2112(R8)
 	VMOVDQU      192(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VMOVDQU      224(R8), Y5
@@ -68,7 +68,7 @@ block:
 	LONG $0x505de2c4; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
 	LONG $0x5055e2c4; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
 	PREFETCHT1   16512(R8)
-	PREFETCHT0   1152(R8)
+	PREFETCHT0   2176(R8)
 	VMOVDQU      64(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -88,7 +88,7 @@ block:
 	LONG $0x505de2c4; BYTE $0xd6 // VPDPBUSD Y6, Y4, Y2
 	LONG $0x5055e2c4; BYTE $0xde // VPDPBUSD Y6, Y5, Y3
 	PREFETCHT1   16576(R8)
-	PREFETCHT0   1216(R8)
+	PREFETCHT0   2240(R8)
 	VMOVDQU      192(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -167,7 +167,7 @@ block:
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, (BX)
 	PREFETCHT1 16384(DX)
-	PREFETCHT0 1024(DX)
+	PREFETCHT0 2048(DX)
 	VMOVDQU    64(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 64(BX)
@@ -175,7 +175,7 @@ block:
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 128(BX)
 	PREFETCHT1 16448(DX)
-	PREFETCHT0 1088(DX)
+	PREFETCHT0 2112(DX)
 	VMOVDQU    192(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 192(BX)
@@ -184,7 +184,7 @@ block:
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 256(BX)
 	PREFETCHT1 16512(DX)
-	PREFETCHT0 1152(DX)
+	PREFETCHT0 2176(DX)
 	VMOVDQU    64(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -194,7 +194,7 @@ block:
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 384(BX)
 	PREFETCHT1 16576(DX)
-	PREFETCHT0 1216(DX)
+	PREFETCHT0 2240(DX)
 	VMOVDQU    192(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0

@@ -45,7 +45,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     (R8), Z8, Z7
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         320(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     4(R8), Z8, Z7
@@ -53,7 +53,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     8(R8), Z8, Z7
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         448(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     12(R8), Z8, Z7
@@ -61,7 +61,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     16(R8), Z8, Z7
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         576(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     20(R8), Z8, Z7
@@ -69,7 +69,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     24(R8), Z8, Z7
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         704(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     28(R8), Z8, Z7
@@ -87,7 +87,7 @@ block:
 	// sub-block 1, scale 0
 	VPXORD            Z7, Z7, Z7
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VPSRLD            $0x04, 256(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     48(R8), Z8, Z7
@@ -95,7 +95,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     52(R8), Z8, Z7
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 384(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     56(R8), Z8, Z7
@@ -103,7 +103,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     60(R8), Z8, Z7
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 512(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     64(R8), Z8, Z7
@@ -111,12 +111,12 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     68(R8), Z8, Z7
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 640(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     72(R8), Z8, Z7
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 704(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     76(R8), Z8, Z7
@@ -137,7 +137,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     96(R8), Z8, Z7
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VMOVDQU32         832(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     100(R8), Z8, Z7
@@ -145,7 +145,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     104(R8), Z8, Z7
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VMOVDQU32         960(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     108(R8), Z8, Z7
@@ -153,7 +153,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     112(R8), Z8, Z7
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1088(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     116(R8), Z8, Z7
@@ -161,7 +161,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     120(R8), Z8, Z7
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1216(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     124(R8), Z8, Z7
@@ -179,7 +179,7 @@ block:
 	// sub-block 3, scale 0
 	VPXORD            Z7, Z7, Z7
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VPSRLD            $0x04, 768(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     144(R8), Z8, Z7
@@ -187,7 +187,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     148(R8), Z8, Z7
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VPSRLD            $0x04, 896(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     152(R8), Z8, Z7
@@ -195,7 +195,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     156(R8), Z8, Z7
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VPSRLD            $0x04, 1024(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     160(R8), Z8, Z7
@@ -203,12 +203,12 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     164(R8), Z8, Z7
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1152(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     168(R8), Z8, Z7
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1216(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     172(R8), Z8, Z7
@@ -229,7 +229,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     192(R8), Z6, Z4
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VMOVDQU32         1344(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     196(R8), Z6, Z4
@@ -237,7 +237,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     200(R8), Z6, Z4
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VMOVDQU32         1472(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     204(R8), Z6, Z4
@@ -245,7 +245,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     208(R8), Z6, Z4
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VMOVDQU32         1600(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     212(R8), Z6, Z4
@@ -253,7 +253,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     216(R8), Z6, Z4
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VMOVDQU32         1728(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     220(R8), Z6, Z4
@@ -271,7 +271,7 @@ block:
 	// sub-block 5, scale 0
 	VPXORD            Z4, Z4, Z4
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VPSRLD            $0x04, 1280(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     240(R8), Z6, Z4
@@ -279,7 +279,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     244(R8), Z6, Z4
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VPSRLD            $0x04, 1408(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     248(R8), Z6, Z4
@@ -287,7 +287,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     252(R8), Z6, Z4
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VPSRLD            $0x04, 1536(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     256(R8), Z6, Z4
@@ -295,12 +295,12 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     260(R8), Z6, Z4
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VPSRLD            $0x04, 1664(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     264(R8), Z6, Z4
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VPSRLD            $0x04, 1728(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     268(R8), Z6, Z4
@@ -321,7 +321,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     288(R8), Z6, Z4
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VMOVDQU32         1856(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     292(R8), Z6, Z4
@@ -329,7 +329,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     296(R8), Z6, Z4
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VMOVDQU32         1984(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     300(R8), Z6, Z4
@@ -337,7 +337,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     304(R8), Z6, Z4
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VMOVDQU32         2112(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     308(R8), Z6, Z4
@@ -345,7 +345,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     312(R8), Z6, Z4
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VMOVDQU32         2240(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     316(R8), Z6, Z4
@@ -363,7 +363,7 @@ block:
 	// sub-block 7, scale 0
 	VPXORD            Z4, Z4, Z4
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 1792(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     336(R8), Z6, Z4
@@ -371,7 +371,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     340(R8), Z6, Z4
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 1920(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     344(R8), Z6, Z4
@@ -379,7 +379,7 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     348(R8), Z6, Z4
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VPSRLD            $0x04, 2048(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     352(R8), Z6, Z4
@@ -387,12 +387,12 @@ block:
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     356(R8), Z6, Z4
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VPSRLD            $0x04, 2176(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     360(R8), Z6, Z4
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VPSRLD            $0x04, 2240(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPDPBUSD.BCST     364(R8), Z6, Z4
@@ -668,7 +668,7 @@ block:
 	VPDPBUSD.BCST     (R8), Z10, Z8
 	VPDPBUSD.BCST     (R8)(R9*1), Z10, Z9
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         320(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     4(R8), Z10, Z8
@@ -678,7 +678,7 @@ block:
 	VPDPBUSD.BCST     8(R8), Z10, Z8
 	VPDPBUSD.BCST     8(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         448(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     12(R8), Z10, Z8
@@ -688,7 +688,7 @@ block:
 	VPDPBUSD.BCST     16(R8), Z10, Z8
 	VPDPBUSD.BCST     16(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         576(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     20(R8), Z10, Z8
@@ -698,7 +698,7 @@ block:
 	VPDPBUSD.BCST     24(R8), Z10, Z8
 	VPDPBUSD.BCST     24(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         704(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     28(R8), Z10, Z8
@@ -722,7 +722,7 @@ block:
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z9, Z9, Z9
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VPSRLD            $0x04, 256(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     48(R8), Z10, Z8
@@ -732,7 +732,7 @@ block:
 	VPDPBUSD.BCST     52(R8), Z10, Z8
 	VPDPBUSD.BCST     52(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 384(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     56(R8), Z10, Z8
@@ -742,7 +742,7 @@ block:
 	VPDPBUSD.BCST     60(R8), Z10, Z8
 	VPDPBUSD.BCST     60(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 512(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     64(R8), Z10, Z8
@@ -752,13 +752,13 @@ block:
 	VPDPBUSD.BCST     68(R8), Z10, Z8
 	VPDPBUSD.BCST     68(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 640(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     72(R8), Z10, Z8
 	VPDPBUSD.BCST     72(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 704(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     76(R8), Z10, Z8
@@ -786,7 +786,7 @@ block:
 	VPDPBUSD.BCST     96(R8), Z10, Z8
 	VPDPBUSD.BCST     96(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VMOVDQU32         832(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     100(R8), Z10, Z8
@@ -796,7 +796,7 @@ block:
 	VPDPBUSD.BCST     104(R8), Z10, Z8
 	VPDPBUSD.BCST     104(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VMOVDQU32         960(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     108(R8), Z10, Z8
@@ -806,7 +806,7 @@ block:
 	VPDPBUSD.BCST     112(R8), Z10, Z8
 	VPDPBUSD.BCST     112(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1088(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     116(R8), Z10, Z8
@@ -816,7 +816,7 @@ block:
 	VPDPBUSD.BCST     120(R8), Z10, Z8
 	VPDPBUSD.BCST     120(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1216(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     124(R8), Z10, Z8
@@ -840,7 +840,7 @@ block:
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z9, Z9, Z9
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VPSRLD            $0x04, 768(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     144(R8), Z10, Z8
@@ -850,7 +850,7 @@ block:
 	VPDPBUSD.BCST     148(R8), Z10, Z8
 	VPDPBUSD.BCST     148(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VPSRLD            $0x04, 896(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     152(R8), Z10, Z8
@@ -860,7 +860,7 @@ block:
 	VPDPBUSD.BCST     156(R8), Z10, Z8
 	VPDPBUSD.BCST     156(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VPSRLD            $0x04, 1024(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     160(R8), Z10, Z8
@@ -870,13 +870,13 @@ block:
 	VPDPBUSD.BCST     164(R8), Z10, Z8
 	VPDPBUSD.BCST     164(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1152(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     168(R8), Z10, Z8
 	VPDPBUSD.BCST     168(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1216(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     172(R8), Z10, Z8
@@ -904,7 +904,7 @@ block:
 	VPDPBUSD.BCST     192(R8), Z8, Z5
 	VPDPBUSD.BCST     192(R8)(R9*1), Z8, Z7
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VMOVDQU32         1344(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     196(R8), Z8, Z5
@@ -914,7 +914,7 @@ block:
 	VPDPBUSD.BCST     200(R8), Z8, Z5
 	VPDPBUSD.BCST     200(R8)(R9*1), Z8, Z7
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VMOVDQU32         1472(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     204(R8), Z8, Z5
@@ -924,7 +924,7 @@ block:
 	VPDPBUSD.BCST     208(R8), Z8, Z5
 	VPDPBUSD.BCST     208(R8)(R9*1), Z8, Z7
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VMOVDQU32         1600(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     212(R8), Z8, Z5
@@ -934,7 +934,7 @@ block:
 	VPDPBUSD.BCST     216(R8), Z8, Z5
 	VPDPBUSD.BCST     216(R8)(R9*1), Z8, Z7
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VMOVDQU32         1728(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     220(R8), Z8, Z5
@@ -958,7 +958,7 @@ block:
 	VPXORD            Z5, Z5, Z5
 	VPXORD            Z7, Z7, Z7
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VPSRLD            $0x04, 1280(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     240(R8), Z8, Z5
@@ -968,7 +968,7 @@ block:
 	VPDPBUSD.BCST     244(R8), Z8, Z5
 	VPDPBUSD.BCST     244(R8)(R9*1), Z8, Z7
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VPSRLD            $0x04, 1408(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     248(R8), Z8, Z5
@@ -978,7 +978,7 @@ block:
 	VPDPBUSD.BCST     252(R8), Z8, Z5
 	VPDPBUSD.BCST     252(R8)(R9*1), Z8, Z7
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VPSRLD            $0x04, 1536(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     256(R8), Z8, Z5
@@ -988,13 +988,13 @@ block:
 	VPDPBUSD.BCST     260(R8), Z8, Z5
 	VPDPBUSD.BCST     260(R8)(R9*1), Z8, Z7
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VPSRLD            $0x04, 1664(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     264(R8), Z8, Z5
 	VPDPBUSD.BCST     264(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VPSRLD            $0x04, 1728(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     268(R8), Z8, Z5
@@ -1022,7 +1022,7 @@ block:
 	VPDPBUSD.BCST     288(R8), Z8, Z5
 	VPDPBUSD.BCST     288(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VMOVDQU32         1856(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     292(R8), Z8, Z5
@@ -1032,7 +1032,7 @@ block:
 	VPDPBUSD.BCST     296(R8), Z8, Z5
 	VPDPBUSD.BCST     296(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VMOVDQU32         1984(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     300(R8), Z8, Z5
@@ -1042,7 +1042,7 @@ block:
 	VPDPBUSD.BCST     304(R8), Z8, Z5
 	VPDPBUSD.BCST     304(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VMOVDQU32         2112(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     308(R8), Z8, Z5
@@ -1052,7 +1052,7 @@ block:
 	VPDPBUSD.BCST     312(R8), Z8, Z5
 	VPDPBUSD.BCST     312(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VMOVDQU32         2240(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     316(R8), Z8, Z5
@@ -1076,7 +1076,7 @@ block:
 	VPXORD            Z5, Z5, Z5
 	VPXORD            Z7, Z7, Z7
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 1792(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     336(R8), Z8, Z5
@@ -1086,7 +1086,7 @@ block:
 	VPDPBUSD.BCST     340(R8), Z8, Z5
 	VPDPBUSD.BCST     340(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 1920(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     344(R8), Z8, Z5
@@ -1096,7 +1096,7 @@ block:
 	VPDPBUSD.BCST     348(R8), Z8, Z5
 	VPDPBUSD.BCST     348(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VPSRLD            $0x04, 2048(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     352(R8), Z8, Z5
@@ -1106,13 +1106,13 @@ block:
 	VPDPBUSD.BCST     356(R8), Z8, Z5
 	VPDPBUSD.BCST     356(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VPSRLD            $0x04, 2176(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     360(R8), Z8, Z5
 	VPDPBUSD.BCST     360(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VPSRLD            $0x04, 2240(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPDPBUSD.BCST     364(R8), Z8, Z5
@@ -1193,7 +1193,7 @@ block:
 	VPDPBUSD.BCST     (R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     (R8)(R9*2), Z12, Z11
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         320(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     4(R8), Z12, Z9
@@ -1205,7 +1205,7 @@ block:
 	VPDPBUSD.BCST     8(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     8(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         448(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     12(R8), Z12, Z9
@@ -1217,7 +1217,7 @@ block:
 	VPDPBUSD.BCST     16(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     16(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         576(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     20(R8), Z12, Z9
@@ -1229,7 +1229,7 @@ block:
 	VPDPBUSD.BCST     24(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     24(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         704(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     28(R8), Z12, Z9
@@ -1259,7 +1259,7 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VPSRLD            $0x04, 256(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     48(R8), Z12, Z9
@@ -1271,7 +1271,7 @@ block:
 	VPDPBUSD.BCST     52(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     52(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 384(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     56(R8), Z12, Z9
@@ -1283,7 +1283,7 @@ block:
 	VPDPBUSD.BCST     60(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     60(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 512(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     64(R8), Z12, Z9
@@ -1295,14 +1295,14 @@ block:
 	VPDPBUSD.BCST     68(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     68(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 640(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     72(R8), Z12, Z9
 	VPDPBUSD.BCST     72(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     72(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 704(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     76(R8), Z12, Z9
@@ -1337,7 +1337,7 @@ block:
 	VPDPBUSD.BCST     96(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     96(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VMOVDQU32         832(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     100(R8), Z12, Z9
@@ -1349,7 +1349,7 @@ block:
 	VPDPBUSD.BCST     104(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     104(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VMOVDQU32         960(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     108(R8), Z12, Z9
@@ -1361,7 +1361,7 @@ block:
 	VPDPBUSD.BCST     112(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     112(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1088(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     116(R8), Z12, Z9
@@ -1373,7 +1373,7 @@ block:
 	VPDPBUSD.BCST     120(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     120(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1216(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     124(R8), Z12, Z9
@@ -1403,7 +1403,7 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VPSRLD            $0x04, 768(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     144(R8), Z12, Z9
@@ -1415,7 +1415,7 @@ block:
 	VPDPBUSD.BCST     148(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     148(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VPSRLD            $0x04, 896(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     152(R8), Z12, Z9
@@ -1427,7 +1427,7 @@ block:
 	VPDPBUSD.BCST     156(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     156(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VPSRLD            $0x04, 1024(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     160(R8), Z12, Z9
@@ -1439,14 +1439,14 @@ block:
 	VPDPBUSD.BCST     164(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     164(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1152(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     168(R8), Z12, Z9
 	VPDPBUSD.BCST     168(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     168(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1216(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     172(R8), Z12, Z9
@@ -1481,7 +1481,7 @@ block:
 	VPDPBUSD.BCST     192(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     192(R8)(R9*2), Z10, Z9
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VMOVDQU32         1344(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     196(R8), Z10, Z6
@@ -1493,7 +1493,7 @@ block:
 	VPDPBUSD.BCST     200(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     200(R8)(R9*2), Z10, Z9
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VMOVDQU32         1472(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     204(R8), Z10, Z6
@@ -1505,7 +1505,7 @@ block:
 	VPDPBUSD.BCST     208(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     208(R8)(R9*2), Z10, Z9
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VMOVDQU32         1600(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     212(R8), Z10, Z6
@@ -1517,7 +1517,7 @@ block:
 	VPDPBUSD.BCST     216(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     216(R8)(R9*2), Z10, Z9
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VMOVDQU32         1728(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     220(R8), Z10, Z6
@@ -1547,7 +1547,7 @@ block:
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z9, Z9, Z9
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VPSRLD            $0x04, 1280(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     240(R8), Z10, Z6
@@ -1559,7 +1559,7 @@ block:
 	VPDPBUSD.BCST     244(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     244(R8)(R9*2), Z10, Z9
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VPSRLD            $0x04, 1408(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     248(R8), Z10, Z6
@@ -1571,7 +1571,7 @@ block:
 	VPDPBUSD.BCST     252(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     252(R8)(R9*2), Z10, Z9
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VPSRLD            $0x04, 1536(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     256(R8), Z10, Z6
@@ -1583,14 +1583,14 @@ block:
 	VPDPBUSD.BCST     260(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     260(R8)(R9*2), Z10, Z9
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VPSRLD            $0x04, 1664(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     264(R8), Z10, Z6
 	VPDPBUSD.BCST     264(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     264(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VPSRLD            $0x04, 1728(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     268(R8), Z10, Z6
@@ -1625,7 +1625,7 @@ block:
 	VPDPBUSD.BCST     288(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     288(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VMOVDQU32         1856(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     292(R8), Z10, Z6
@@ -1637,7 +1637,7 @@ block:
 	VPDPBUSD.BCST     296(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     296(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VMOVDQU32         1984(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     300(R8), Z10, Z6
@@ -1649,7 +1649,7 @@ block:
 	VPDPBUSD.BCST     304(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     304(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VMOVDQU32         2112(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     308(R8), Z10, Z6
@@ -1661,7 +1661,7 @@ block:
 	VPDPBUSD.BCST     312(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     312(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VMOVDQU32         2240(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     316(R8), Z10, Z6
@@ -1691,7 +1691,7 @@ block:
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z9, Z9, Z9
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 1792(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     336(R8), Z10, Z6
@@ -1703,7 +1703,7 @@ block:
 	VPDPBUSD.BCST     340(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     340(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 1920(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     344(R8), Z10, Z6
@@ -1715,7 +1715,7 @@ block:
 	VPDPBUSD.BCST     348(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     348(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VPSRLD            $0x04, 2048(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     352(R8), Z10, Z6
@@ -1727,14 +1727,14 @@ block:
 	VPDPBUSD.BCST     356(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     356(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VPSRLD            $0x04, 2176(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     360(R8), Z10, Z6
 	VPDPBUSD.BCST     360(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     360(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VPSRLD            $0x04, 2240(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPDPBUSD.BCST     364(R8), Z10, Z6
@@ -1825,7 +1825,7 @@ block:
 	VPDPBUSD.BCST     (R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     (R8)(R10*1), Z14, Z13
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         320(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     4(R8), Z14, Z10
@@ -1839,7 +1839,7 @@ block:
 	VPDPBUSD.BCST     8(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     8(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         448(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     12(R8), Z14, Z10
@@ -1853,7 +1853,7 @@ block:
 	VPDPBUSD.BCST     16(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     16(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         576(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     20(R8), Z14, Z10
@@ -1867,7 +1867,7 @@ block:
 	VPDPBUSD.BCST     24(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     24(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         704(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     28(R8), Z14, Z10
@@ -1903,7 +1903,7 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VPSRLD            $0x04, 256(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     48(R8), Z14, Z10
@@ -1917,7 +1917,7 @@ block:
 	VPDPBUSD.BCST     52(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     52(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 384(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     56(R8), Z14, Z10
@@ -1931,7 +1931,7 @@ block:
 	VPDPBUSD.BCST     60(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     60(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 512(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     64(R8), Z14, Z10
@@ -1945,7 +1945,7 @@ block:
 	VPDPBUSD.BCST     68(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     68(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 640(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     72(R8), Z14, Z10
@@ -1953,7 +1953,7 @@ block:
 	VPDPBUSD.BCST     72(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     72(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 704(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     76(R8), Z14, Z10
@@ -1995,7 +1995,7 @@ block:
 	VPDPBUSD.BCST     96(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     96(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VMOVDQU32         832(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     100(R8), Z14, Z10
@@ -2009,7 +2009,7 @@ block:
 	VPDPBUSD.BCST     104(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     104(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VMOVDQU32         960(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     108(R8), Z14, Z10
@@ -2023,7 +2023,7 @@ block:
 	VPDPBUSD.BCST     112(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     112(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1088(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     116(R8), Z14, Z10
@@ -2037,7 +2037,7 @@ block:
 	VPDPBUSD.BCST     120(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     120(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1216(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     124(R8), Z14, Z10
@@ -2073,7 +2073,7 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VPSRLD            $0x04, 768(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     144(R8), Z14, Z10
@@ -2087,7 +2087,7 @@ block:
 	VPDPBUSD.BCST     148(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     148(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VPSRLD            $0x04, 896(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     152(R8), Z14, Z10
@@ -2101,7 +2101,7 @@ block:
 	VPDPBUSD.BCST     156(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     156(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VPSRLD            $0x04, 1024(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     160(R8), Z14, Z10
@@ -2115,7 +2115,7 @@ block:
 	VPDPBUSD.BCST     164(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     164(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1152(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     168(R8), Z14, Z10
@@ -2123,7 +2123,7 @@ block:
 	VPDPBUSD.BCST     168(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     168(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1216(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     172(R8), Z14, Z10
@@ -2165,7 +2165,7 @@ block:
 	VPDPBUSD.BCST     192(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     192(R8)(R10*1), Z12, Z11
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VMOVDQU32         1344(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     196(R8), Z12, Z7
@@ -2179,7 +2179,7 @@ block:
 	VPDPBUSD.BCST     200(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     200(R8)(R10*1), Z12, Z11
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VMOVDQU32         1472(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     204(R8), Z12, Z7
@@ -2193,7 +2193,7 @@ block:
 	VPDPBUSD.BCST     208(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     208(R8)(R10*1), Z12, Z11
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VMOVDQU32         1600(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     212(R8), Z12, Z7
@@ -2207,7 +2207,7 @@ block:
 	VPDPBUSD.BCST     216(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     216(R8)(R10*1), Z12, Z11
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VMOVDQU32         1728(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     220(R8), Z12, Z7
@@ -2243,7 +2243,7 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VPSRLD            $0x04, 1280(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     240(R8), Z12, Z7
@@ -2257,7 +2257,7 @@ block:
 	VPDPBUSD.BCST     244(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     244(R8)(R10*1), Z12, Z11
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VPSRLD            $0x04, 1408(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     248(R8), Z12, Z7
@@ -2271,7 +2271,7 @@ block:
 	VPDPBUSD.BCST     252(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     252(R8)(R10*1), Z12, Z11
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VPSRLD            $0x04, 1536(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     256(R8), Z12, Z7
@@ -2285,7 +2285,7 @@ block:
 	VPDPBUSD.BCST     260(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     260(R8)(R10*1), Z12, Z11
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VPSRLD            $0x04, 1664(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     264(R8), Z12, Z7
@@ -2293,7 +2293,7 @@ block:
 	VPDPBUSD.BCST     264(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     264(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VPSRLD            $0x04, 1728(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     268(R8), Z12, Z7
@@ -2335,7 +2335,7 @@ block:
 	VPDPBUSD.BCST     288(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     288(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VMOVDQU32         1856(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     292(R8), Z12, Z7
@@ -2349,7 +2349,7 @@ block:
 	VPDPBUSD.BCST     296(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     296(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VMOVDQU32         1984(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     300(R8), Z12, Z7
@@ -2363,7 +2363,7 @@ block:
 	VPDPBUSD.BCST     304(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     304(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VMOVDQU32         2112(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     308(R8), Z12, Z7
@@ -2377,7 +2377,7 @@ block:
 	VPDPBUSD.BCST     312(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     312(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VMOVDQU32         2240(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     316(R8), Z12, Z7
@@ -2413,7 +2413,7 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 1792(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     336(R8), Z12, Z7
@@ -2427,7 +2427,7 @@ block:
 	VPDPBUSD.BCST     340(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     340(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 1920(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     344(R8), Z12, Z7
@@ -2441,7 +2441,7 @@ block:
 	VPDPBUSD.BCST     348(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     348(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VPSRLD            $0x04, 2048(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     352(R8), Z12, Z7
@@ -2455,7 +2455,7 @@ block:
 	VPDPBUSD.BCST     356(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     356(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VPSRLD            $0x04, 2176(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     360(R8), Z12, Z7
@@ -2463,7 +2463,7 @@ block:
 	VPDPBUSD.BCST     360(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     360(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VPSRLD            $0x04, 2240(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPDPBUSD.BCST     364(R8), Z12, Z7
@@ -2564,7 +2564,7 @@ block:
 	VPDPBUSD.BCST     (R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     (R8)(R9*4), Z16, Z15
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         320(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     4(R8), Z16, Z11
@@ -2580,7 +2580,7 @@ block:
 	VPDPBUSD.BCST     8(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     8(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         448(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     12(R8), Z16, Z11
@@ -2596,7 +2596,7 @@ block:
 	VPDPBUSD.BCST     16(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     16(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         576(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     20(R8), Z16, Z11
@@ -2612,7 +2612,7 @@ block:
 	VPDPBUSD.BCST     24(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     24(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         704(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     28(R8), Z16, Z11
@@ -2654,7 +2654,7 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VPSRLD            $0x04, 256(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     48(R8), Z16, Z11
@@ -2670,7 +2670,7 @@ block:
 	VPDPBUSD.BCST     52(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     52(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 384(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     56(R8), Z16, Z11
@@ -2686,7 +2686,7 @@ block:
 	VPDPBUSD.BCST     60(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     60(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 512(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     64(R8), Z16, Z11
@@ -2702,7 +2702,7 @@ block:
 	VPDPBUSD.BCST     68(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     68(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 640(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     72(R8), Z16, Z11
@@ -2711,7 +2711,7 @@ block:
 	VPDPBUSD.BCST     72(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     72(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 704(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     76(R8), Z16, Z11
@@ -2760,7 +2760,7 @@ block:
 	VPDPBUSD.BCST     96(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     96(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VMOVDQU32         832(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     100(R8), Z16, Z11
@@ -2776,7 +2776,7 @@ block:
 	VPDPBUSD.BCST     104(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     104(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VMOVDQU32         960(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     108(R8), Z16, Z11
@@ -2792,7 +2792,7 @@ block:
 	VPDPBUSD.BCST     112(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     112(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1088(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     116(R8), Z16, Z11
@@ -2808,7 +2808,7 @@ block:
 	VPDPBUSD.BCST     120(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     120(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1216(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     124(R8), Z16, Z11
@@ -2850,7 +2850,7 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VPSRLD            $0x04, 768(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     144(R8), Z16, Z11
@@ -2866,7 +2866,7 @@ block:
 	VPDPBUSD.BCST     148(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     148(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VPSRLD            $0x04, 896(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     152(R8), Z16, Z11
@@ -2882,7 +2882,7 @@ block:
 	VPDPBUSD.BCST     156(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     156(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VPSRLD            $0x04, 1024(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     160(R8), Z16, Z11
@@ -2898,7 +2898,7 @@ block:
 	VPDPBUSD.BCST     164(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     164(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1152(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     168(R8), Z16, Z11
@@ -2907,7 +2907,7 @@ block:
 	VPDPBUSD.BCST     168(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     168(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1216(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     172(R8), Z16, Z11
@@ -2956,7 +2956,7 @@ block:
 	VPDPBUSD.BCST     192(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     192(R8)(R9*4), Z14, Z13
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VMOVDQU32         1344(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     196(R8), Z14, Z8
@@ -2972,7 +2972,7 @@ block:
 	VPDPBUSD.BCST     200(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     200(R8)(R9*4), Z14, Z13
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VMOVDQU32         1472(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     204(R8), Z14, Z8
@@ -2988,7 +2988,7 @@ block:
 	VPDPBUSD.BCST     208(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     208(R8)(R9*4), Z14, Z13
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VMOVDQU32         1600(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     212(R8), Z14, Z8
@@ -3004,7 +3004,7 @@ block:
 	VPDPBUSD.BCST     216(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     216(R8)(R9*4), Z14, Z13
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VMOVDQU32         1728(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     220(R8), Z14, Z8
@@ -3046,7 +3046,7 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VPSRLD            $0x04, 1280(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     240(R8), Z14, Z8
@@ -3062,7 +3062,7 @@ block:
 	VPDPBUSD.BCST     244(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     244(R8)(R9*4), Z14, Z13
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VPSRLD            $0x04, 1408(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     248(R8), Z14, Z8
@@ -3078,7 +3078,7 @@ block:
 	VPDPBUSD.BCST     252(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     252(R8)(R9*4), Z14, Z13
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VPSRLD            $0x04, 1536(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     256(R8), Z14, Z8
@@ -3094,7 +3094,7 @@ block:
 	VPDPBUSD.BCST     260(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     260(R8)(R9*4), Z14, Z13
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VPSRLD            $0x04, 1664(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     264(R8), Z14, Z8
@@ -3103,7 +3103,7 @@ block:
 	VPDPBUSD.BCST     264(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     264(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VPSRLD            $0x04, 1728(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     268(R8), Z14, Z8
@@ -3152,7 +3152,7 @@ block:
 	VPDPBUSD.BCST     288(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     288(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VMOVDQU32         1856(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     292(R8), Z14, Z8
@@ -3168,7 +3168,7 @@ block:
 	VPDPBUSD.BCST     296(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     296(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VMOVDQU32         1984(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     300(R8), Z14, Z8
@@ -3184,7 +3184,7 @@ block:
 	VPDPBUSD.BCST     304(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     304(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VMOVDQU32         2112(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     308(R8), Z14, Z8
@@ -3200,7 +3200,7 @@ block:
 	VPDPBUSD.BCST     312(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     312(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VMOVDQU32         2240(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     316(R8), Z14, Z8
@@ -3242,7 +3242,7 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 1792(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     336(R8), Z14, Z8
@@ -3258,7 +3258,7 @@ block:
 	VPDPBUSD.BCST     340(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     340(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 1920(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     344(R8), Z14, Z8
@@ -3274,7 +3274,7 @@ block:
 	VPDPBUSD.BCST     348(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     348(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VPSRLD            $0x04, 2048(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     352(R8), Z14, Z8
@@ -3290,7 +3290,7 @@ block:
 	VPDPBUSD.BCST     356(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     356(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VPSRLD            $0x04, 2176(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     360(R8), Z14, Z8
@@ -3299,7 +3299,7 @@ block:
 	VPDPBUSD.BCST     360(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     360(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VPSRLD            $0x04, 2240(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPDPBUSD.BCST     364(R8), Z14, Z8
@@ -3410,7 +3410,7 @@ block:
 	VPDPBUSD.BCST     (R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     (R8)(R11*1), Z18, Z17
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         320(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     4(R8), Z18, Z12
@@ -3428,7 +3428,7 @@ block:
 	VPDPBUSD.BCST     8(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     8(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         448(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     12(R8), Z18, Z12
@@ -3446,7 +3446,7 @@ block:
 	VPDPBUSD.BCST     16(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     16(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         576(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     20(R8), Z18, Z12
@@ -3464,7 +3464,7 @@ block:
 	VPDPBUSD.BCST     24(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     24(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         704(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     28(R8), Z18, Z12
@@ -3512,7 +3512,7 @@ block:
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VPSRLD            $0x04, 256(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     48(R8), Z18, Z12
@@ -3530,7 +3530,7 @@ block:
 	VPDPBUSD.BCST     52(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     52(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 384(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     56(R8), Z18, Z12
@@ -3548,7 +3548,7 @@ block:
 	VPDPBUSD.BCST     60(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     60(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 512(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     64(R8), Z18, Z12
@@ -3566,7 +3566,7 @@ block:
 	VPDPBUSD.BCST     68(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     68(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 640(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     72(R8), Z18, Z12
@@ -3576,7 +3576,7 @@ block:
 	VPDPBUSD.BCST     72(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     72(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 704(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     76(R8), Z18, Z12
@@ -3632,7 +3632,7 @@ block:
 	VPDPBUSD.BCST     96(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     96(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VMOVDQU32         832(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     100(R8), Z18, Z12
@@ -3650,7 +3650,7 @@ block:
 	VPDPBUSD.BCST     104(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     104(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VMOVDQU32         960(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     108(R8), Z18, Z12
@@ -3668,7 +3668,7 @@ block:
 	VPDPBUSD.BCST     112(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     112(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1088(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     116(R8), Z18, Z12
@@ -3686,7 +3686,7 @@ block:
 	VPDPBUSD.BCST     120(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     120(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1216(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     124(R8), Z18, Z12
@@ -3734,7 +3734,7 @@ block:
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VPSRLD            $0x04, 768(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     144(R8), Z18, Z12
@@ -3752,7 +3752,7 @@ block:
 	VPDPBUSD.BCST     148(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     148(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VPSRLD            $0x04, 896(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     152(R8), Z18, Z12
@@ -3770,7 +3770,7 @@ block:
 	VPDPBUSD.BCST     156(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     156(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VPSRLD            $0x04, 1024(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     160(R8), Z18, Z12
@@ -3788,7 +3788,7 @@ block:
 	VPDPBUSD.BCST     164(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     164(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1152(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     168(R8), Z18, Z12
@@ -3798,7 +3798,7 @@ block:
 	VPDPBUSD.BCST     168(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     168(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1216(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPDPBUSD.BCST     172(R8), Z18, Z12
@@ -3854,7 +3854,7 @@ block:
 	VPDPBUSD.BCST     192(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     192(R8)(R11*1), Z16, Z15
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VMOVDQU32         1344(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     196(R8), Z16, Z9
@@ -3872,7 +3872,7 @@ block:
 	VPDPBUSD.BCST     200(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     200(R8)(R11*1), Z16, Z15
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VMOVDQU32         1472(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     204(R8), Z16, Z9
@@ -3890,7 +3890,7 @@ block:
 	VPDPBUSD.BCST     208(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     208(R8)(R11*1), Z16, Z15
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VMOVDQU32         1600(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     212(R8), Z16, Z9
@@ -3908,7 +3908,7 @@ block:
 	VPDPBUSD.BCST     216(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     216(R8)(R11*1), Z16, Z15
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VMOVDQU32         1728(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     220(R8), Z16, Z9
@@ -3956,7 +3956,7 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VPSRLD            $0x04, 1280(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     240(R8), Z16, Z9
@@ -3974,7 +3974,7 @@ block:
 	VPDPBUSD.BCST     244(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     244(R8)(R11*1), Z16, Z15
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VPSRLD            $0x04, 1408(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     248(R8), Z16, Z9
@@ -3992,7 +3992,7 @@ block:
 	VPDPBUSD.BCST     252(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     252(R8)(R11*1), Z16, Z15
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VPSRLD            $0x04, 1536(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     256(R8), Z16, Z9
@@ -4010,7 +4010,7 @@ block:
 	VPDPBUSD.BCST     260(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     260(R8)(R11*1), Z16, Z15
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VPSRLD            $0x04, 1664(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     264(R8), Z16, Z9
@@ -4020,7 +4020,7 @@ block:
 	VPDPBUSD.BCST     264(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     264(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VPSRLD            $0x04, 1728(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     268(R8), Z16, Z9
@@ -4076,7 +4076,7 @@ block:
 	VPDPBUSD.BCST     288(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     288(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VMOVDQU32         1856(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     292(R8), Z16, Z9
@@ -4094,7 +4094,7 @@ block:
 	VPDPBUSD.BCST     296(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     296(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VMOVDQU32         1984(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     300(R8), Z16, Z9
@@ -4112,7 +4112,7 @@ block:
 	VPDPBUSD.BCST     304(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     304(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VMOVDQU32         2112(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     308(R8), Z16, Z9
@@ -4130,7 +4130,7 @@ block:
 	VPDPBUSD.BCST     312(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     312(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VMOVDQU32         2240(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     316(R8), Z16, Z9
@@ -4178,7 +4178,7 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 1792(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     336(R8), Z16, Z9
@@ -4196,7 +4196,7 @@ block:
 	VPDPBUSD.BCST     340(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     340(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 1920(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     344(R8), Z16, Z9
@@ -4214,7 +4214,7 @@ block:
 	VPDPBUSD.BCST     348(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     348(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VPSRLD            $0x04, 2048(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     352(R8), Z16, Z9
@@ -4232,7 +4232,7 @@ block:
 	VPDPBUSD.BCST     356(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     356(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VPSRLD            $0x04, 2176(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     360(R8), Z16, Z9
@@ -4242,7 +4242,7 @@ block:
 	VPDPBUSD.BCST     360(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     360(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VPSRLD            $0x04, 2240(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPDPBUSD.BCST     364(R8), Z16, Z9
@@ -4367,7 +4367,7 @@ block:
 	VPDPBUSD.BCST     (R12), Z22, Z20
 	VPDPBUSD.BCST     (R12)(R9*1), Z22, Z21
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         320(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     4(R8), Z22, Z14
@@ -4389,7 +4389,7 @@ block:
 	VPDPBUSD.BCST     8(R12), Z22, Z20
 	VPDPBUSD.BCST     8(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         448(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     12(R8), Z22, Z14
@@ -4411,7 +4411,7 @@ block:
 	VPDPBUSD.BCST     16(R12), Z22, Z20
 	VPDPBUSD.BCST     16(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         576(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     20(R8), Z22, Z14
@@ -4433,7 +4433,7 @@ block:
 	VPDPBUSD.BCST     24(R12), Z22, Z20
 	VPDPBUSD.BCST     24(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         704(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     28(R8), Z22, Z14
@@ -4493,7 +4493,7 @@ block:
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VPSRLD            $0x04, 256(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     48(R8), Z22, Z14
@@ -4515,7 +4515,7 @@ block:
 	VPDPBUSD.BCST     52(R12), Z22, Z20
 	VPDPBUSD.BCST     52(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 384(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     56(R8), Z22, Z14
@@ -4537,7 +4537,7 @@ block:
 	VPDPBUSD.BCST     60(R12), Z22, Z20
 	VPDPBUSD.BCST     60(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 512(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     64(R8), Z22, Z14
@@ -4559,7 +4559,7 @@ block:
 	VPDPBUSD.BCST     68(R12), Z22, Z20
 	VPDPBUSD.BCST     68(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 640(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     72(R8), Z22, Z14
@@ -4571,7 +4571,7 @@ block:
 	VPDPBUSD.BCST     72(R12), Z22, Z20
 	VPDPBUSD.BCST     72(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 704(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     76(R8), Z22, Z14
@@ -4641,7 +4641,7 @@ block:
 	VPDPBUSD.BCST     96(R12), Z22, Z20
 	VPDPBUSD.BCST     96(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VMOVDQU32         832(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     100(R8), Z22, Z14
@@ -4663,7 +4663,7 @@ block:
 	VPDPBUSD.BCST     104(R12), Z22, Z20
 	VPDPBUSD.BCST     104(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VMOVDQU32         960(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     108(R8), Z22, Z14
@@ -4685,7 +4685,7 @@ block:
 	VPDPBUSD.BCST     112(R12), Z22, Z20
 	VPDPBUSD.BCST     112(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1088(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     116(R8), Z22, Z14
@@ -4707,7 +4707,7 @@ block:
 	VPDPBUSD.BCST     120(R12), Z22, Z20
 	VPDPBUSD.BCST     120(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1216(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     124(R8), Z22, Z14
@@ -4767,7 +4767,7 @@ block:
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VPSRLD            $0x04, 768(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     144(R8), Z22, Z14
@@ -4789,7 +4789,7 @@ block:
 	VPDPBUSD.BCST     148(R12), Z22, Z20
 	VPDPBUSD.BCST     148(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VPSRLD            $0x04, 896(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     152(R8), Z22, Z14
@@ -4811,7 +4811,7 @@ block:
 	VPDPBUSD.BCST     156(R12), Z22, Z20
 	VPDPBUSD.BCST     156(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VPSRLD            $0x04, 1024(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     160(R8), Z22, Z14
@@ -4833,7 +4833,7 @@ block:
 	VPDPBUSD.BCST     164(R12), Z22, Z20
 	VPDPBUSD.BCST     164(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1152(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     168(R8), Z22, Z14
@@ -4845,7 +4845,7 @@ block:
 	VPDPBUSD.BCST     168(R12), Z22, Z20
 	VPDPBUSD.BCST     168(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1216(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPDPBUSD.BCST     172(R8), Z22, Z14
@@ -4915,7 +4915,7 @@ block:
 	VPDPBUSD.BCST     192(R12), Z20, Z18
 	VPDPBUSD.BCST     192(R12)(R9*1), Z20, Z19
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VMOVDQU32         1344(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     196(R8), Z20, Z11
@@ -4937,7 +4937,7 @@ block:
 	VPDPBUSD.BCST     200(R12), Z20, Z18
 	VPDPBUSD.BCST     200(R12)(R9*1), Z20, Z19
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VMOVDQU32         1472(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     204(R8), Z20, Z11
@@ -4959,7 +4959,7 @@ block:
 	VPDPBUSD.BCST     208(R12), Z20, Z18
 	VPDPBUSD.BCST     208(R12)(R9*1), Z20, Z19
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VMOVDQU32         1600(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     212(R8), Z20, Z11
@@ -4981,7 +4981,7 @@ block:
 	VPDPBUSD.BCST     216(R12), Z20, Z18
 	VPDPBUSD.BCST     216(R12)(R9*1), Z20, Z19
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VMOVDQU32         1728(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     220(R8), Z20, Z11
@@ -5041,7 +5041,7 @@ block:
 	VPXORD            Z18, Z18, Z18
 	VPXORD            Z19, Z19, Z19
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VPSRLD            $0x04, 1280(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     240(R8), Z20, Z11
@@ -5063,7 +5063,7 @@ block:
 	VPDPBUSD.BCST     244(R12), Z20, Z18
 	VPDPBUSD.BCST     244(R12)(R9*1), Z20, Z19
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VPSRLD            $0x04, 1408(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     248(R8), Z20, Z11
@@ -5085,7 +5085,7 @@ block:
 	VPDPBUSD.BCST     252(R12), Z20, Z18
 	VPDPBUSD.BCST     252(R12)(R9*1), Z20, Z19
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VPSRLD            $0x04, 1536(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     256(R8), Z20, Z11
@@ -5107,7 +5107,7 @@ block:
 	VPDPBUSD.BCST     260(R12), Z20, Z18
 	VPDPBUSD.BCST     260(R12)(R9*1), Z20, Z19
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VPSRLD            $0x04, 1664(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     264(R8), Z20, Z11
@@ -5119,7 +5119,7 @@ block:
 	VPDPBUSD.BCST     264(R12), Z20, Z18
 	VPDPBUSD.BCST     264(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VPSRLD            $0x04, 1728(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     268(R8), Z20, Z11
@@ -5189,7 +5189,7 @@ block:
 	VPDPBUSD.BCST     288(R12), Z20, Z18
 	VPDPBUSD.BCST     288(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VMOVDQU32         1856(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     292(R8), Z20, Z11
@@ -5211,7 +5211,7 @@ block:
 	VPDPBUSD.BCST     296(R12), Z20, Z18
 	VPDPBUSD.BCST     296(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VMOVDQU32         1984(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     300(R8), Z20, Z11
@@ -5233,7 +5233,7 @@ block:
 	VPDPBUSD.BCST     304(R12), Z20, Z18
 	VPDPBUSD.BCST     304(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VMOVDQU32         2112(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     308(R8), Z20, Z11
@@ -5255,7 +5255,7 @@ block:
 	VPDPBUSD.BCST     312(R12), Z20, Z18
 	VPDPBUSD.BCST     312(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VMOVDQU32         2240(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     316(R8), Z20, Z11
@@ -5315,7 +5315,7 @@ block:
 	VPXORD            Z18, Z18, Z18
 	VPXORD            Z19, Z19, Z19
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 1792(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     336(R8), Z20, Z11
@@ -5337,7 +5337,7 @@ block:
 	VPDPBUSD.BCST     340(R12), Z20, Z18
 	VPDPBUSD.BCST     340(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 1920(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     344(R8), Z20, Z11
@@ -5359,7 +5359,7 @@ block:
 	VPDPBUSD.BCST     348(R12), Z20, Z18
 	VPDPBUSD.BCST     348(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VPSRLD            $0x04, 2048(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     352(R8), Z20, Z11
@@ -5381,7 +5381,7 @@ block:
 	VPDPBUSD.BCST     356(R12), Z20, Z18
 	VPDPBUSD.BCST     356(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VPSRLD            $0x04, 2176(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     360(R8), Z20, Z11
@@ -5393,7 +5393,7 @@ block:
 	VPDPBUSD.BCST     360(R12), Z20, Z18
 	VPDPBUSD.BCST     360(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VPSRLD            $0x04, 2240(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPDPBUSD.BCST     364(R8), Z20, Z11
@@ -5507,7 +5507,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, (DX)
 	PREFETCHT1 16384(CX)
-	PREFETCHT0 1024(CX)
+	PREFETCHT0 2048(CX)
 	VMOVDQU32  320(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 64(DX)
@@ -5515,7 +5515,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 128(DX)
 	PREFETCHT1 16448(CX)
-	PREFETCHT0 1088(CX)
+	PREFETCHT0 2112(CX)
 	VMOVDQU32  448(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 192(DX)
@@ -5523,7 +5523,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 256(DX)
 	PREFETCHT1 16512(CX)
-	PREFETCHT0 1152(CX)
+	PREFETCHT0 2176(CX)
 	VMOVDQU32  576(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 320(DX)
@@ -5531,7 +5531,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 384(DX)
 	PREFETCHT1 16576(CX)
-	PREFETCHT0 1216(CX)
+	PREFETCHT0 2240(CX)
 	VMOVDQU32  704(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 448(DX)
@@ -5545,7 +5545,7 @@ block:
 	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z6, Z6
 	VMOVUPS    Z6, 192(BX)
 	PREFETCHT1 16640(CX)
-	PREFETCHT0 1280(CX)
+	PREFETCHT0 2304(CX)
 	VPSRLD     $0x04, 256(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 512(DX)
@@ -5553,7 +5553,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 576(DX)
 	PREFETCHT1 16704(CX)
-	PREFETCHT0 1344(CX)
+	PREFETCHT0 2368(CX)
 	VPSRLD     $0x04, 384(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 640(DX)
@@ -5561,7 +5561,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 704(DX)
 	PREFETCHT1 16768(CX)
-	PREFETCHT0 1408(CX)
+	PREFETCHT0 2432(CX)
 	VPSRLD     $0x04, 512(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 768(DX)
@@ -5569,12 +5569,12 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 832(DX)
 	PREFETCHT1 16832(CX)
-	PREFETCHT0 1472(CX)
+	PREFETCHT0 2496(CX)
 	VPSRLD     $0x04, 640(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 896(DX)
 	PREFETCHT1 16896(CX)
-	PREFETCHT0 1536(CX)
+	PREFETCHT0 2560(CX)
 	VPSRLD     $0x04, 704(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 960(DX)
@@ -5591,7 +5591,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1024(DX)
 	PREFETCHT1 16960(CX)
-	PREFETCHT0 1600(CX)
+	PREFETCHT0 2624(CX)
 	VMOVDQU32  832(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1088(DX)
@@ -5599,7 +5599,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1152(DX)
 	PREFETCHT1 17024(CX)
-	PREFETCHT0 1664(CX)
+	PREFETCHT0 2688(CX)
 	VMOVDQU32  960(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1216(DX)
@@ -5607,7 +5607,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1280(DX)
 	PREFETCHT1 17088(CX)
-	PREFETCHT0 1728(CX)
+	PREFETCHT0 2752(CX)
 	VMOVDQU32  1088(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1344(DX)
@@ -5615,7 +5615,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1408(DX)
 	PREFETCHT1 17152(CX)
-	PREFETCHT0 1792(CX)
+	PREFETCHT0 2816(CX)
 	VMOVDQU32  1216(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32  Z6, 1472(DX)
@@ -5629,7 +5629,7 @@ block:
 	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z3, Z3
 	VMOVUPS    Z3, 448(BX)
 	PREFETCHT1 17216(CX)
-	PREFETCHT0 1856(CX)
+	PREFETCHT0 2880(CX)
 	VPSRLD     $0x04, 768(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1536(DX)
@@ -5637,7 +5637,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1600(DX)
 	PREFETCHT1 17280(CX)
-	PREFETCHT0 1920(CX)
+	PREFETCHT0 2944(CX)
 	VPSRLD     $0x04, 896(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1664(DX)
@@ -5645,7 +5645,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1728(DX)
 	PREFETCHT1 17344(CX)
-	PREFETCHT0 1984(CX)
+	PREFETCHT0 3008(CX)
 	VPSRLD     $0x04, 1024(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1792(DX)
@@ -5653,12 +5653,12 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1856(DX)
 	PREFETCHT1 17408(CX)
-	PREFETCHT0 2048(CX)
+	PREFETCHT0 3072(CX)
 	VPSRLD     $0x04, 1152(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1920(DX)
 	PREFETCHT1 17472(CX)
-	PREFETCHT0 2112(CX)
+	PREFETCHT0 3136(CX)
 	VPSRLD     $0x04, 1216(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 1984(DX)
@@ -5675,7 +5675,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2048(DX)
 	PREFETCHT1 17536(CX)
-	PREFETCHT0 2176(CX)
+	PREFETCHT0 3200(CX)
 	VMOVDQU32  1344(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2112(DX)
@@ -5683,7 +5683,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2176(DX)
 	PREFETCHT1 17600(CX)
-	PREFETCHT0 2240(CX)
+	PREFETCHT0 3264(CX)
 	VMOVDQU32  1472(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2240(DX)
@@ -5691,7 +5691,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2304(DX)
 	PREFETCHT1 17664(CX)
-	PREFETCHT0 2304(CX)
+	PREFETCHT0 3328(CX)
 	VMOVDQU32  1600(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2368(DX)
@@ -5699,7 +5699,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2432(DX)
 	PREFETCHT1 17728(CX)
-	PREFETCHT0 2368(CX)
+	PREFETCHT0 3392(CX)
 	VMOVDQU32  1728(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2496(DX)
@@ -5713,7 +5713,7 @@ block:
 	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z3, Z3
 	VMOVUPS    Z3, 704(BX)
 	PREFETCHT1 17792(CX)
-	PREFETCHT0 2432(CX)
+	PREFETCHT0 3456(CX)
 	VPSRLD     $0x04, 1280(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2560(DX)
@@ -5721,7 +5721,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2624(DX)
 	PREFETCHT1 17856(CX)
-	PREFETCHT0 2496(CX)
+	PREFETCHT0 3520(CX)
 	VPSRLD     $0x04, 1408(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2688(DX)
@@ -5729,7 +5729,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2752(DX)
 	PREFETCHT1 17920(CX)
-	PREFETCHT0 2560(CX)
+	PREFETCHT0 3584(CX)
 	VPSRLD     $0x04, 1536(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2816(DX)
@@ -5737,12 +5737,12 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2880(DX)
 	PREFETCHT1 17984(CX)
-	PREFETCHT0 2624(CX)
+	PREFETCHT0 3648(CX)
 	VPSRLD     $0x04, 1664(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 2944(DX)
 	PREFETCHT1 18048(CX)
-	PREFETCHT0 2688(CX)
+	PREFETCHT0 3712(CX)
 	VPSRLD     $0x04, 1728(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3008(DX)
@@ -5759,7 +5759,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3072(DX)
 	PREFETCHT1 18112(CX)
-	PREFETCHT0 2752(CX)
+	PREFETCHT0 3776(CX)
 	VMOVDQU32  1856(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3136(DX)
@@ -5767,7 +5767,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3200(DX)
 	PREFETCHT1 18176(CX)
-	PREFETCHT0 2816(CX)
+	PREFETCHT0 3840(CX)
 	VMOVDQU32  1984(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3264(DX)
@@ -5775,7 +5775,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3328(DX)
 	PREFETCHT1 18240(CX)
-	PREFETCHT0 2880(CX)
+	PREFETCHT0 3904(CX)
 	VMOVDQU32  2112(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3392(DX)
@@ -5783,7 +5783,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3456(DX)
 	PREFETCHT1 18304(CX)
-	PREFETCHT0 2944(CX)
+	PREFETCHT0 3968(CX)
 	VMOVDQU32  2240(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  Z3, 3520(DX)
@@ -5797,7 +5797,7 @@ block:
 	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z0, Z0
 	VMOVUPS    Z0, 960(BX)
 	PREFETCHT1 18368(CX)
-	PREFETCHT0 3008(CX)
+	PREFETCHT0 4032(CX)
 	VPSRLD     $0x04, 1792(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3584(DX)
@@ -5805,7 +5805,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3648(DX)
 	PREFETCHT1 18432(CX)
-	PREFETCHT0 3072(CX)
+	PREFETCHT0 4096(CX)
 	VPSRLD     $0x04, 1920(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3712(DX)
@@ -5813,7 +5813,7 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3776(DX)
 	PREFETCHT1 18496(CX)
-	PREFETCHT0 3136(CX)
+	PREFETCHT0 4160(CX)
 	VPSRLD     $0x04, 2048(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3840(DX)
@@ -5821,12 +5821,12 @@ block:
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3904(DX)
 	PREFETCHT1 18560(CX)
-	PREFETCHT0 3200(CX)
+	PREFETCHT0 4224(CX)
 	VPSRLD     $0x04, 2176(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 3968(DX)
 	PREFETCHT1 18624(CX)
-	PREFETCHT0 3264(CX)
+	PREFETCHT0 4288(CX)
 	VPSRLD     $0x04, 2240(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z0, 4032(DX)

@@ -44,7 +44,7 @@ block:
 	LONG $0x505dc2c4; BYTE $0xd0 // VPDPBUSD Y8, Y4, Y2
 	LONG $0x5055c2c4; BYTE $0xd8 // VPDPBUSD Y8, Y5, Y3
 	PREFETCHT1   16384(R8)
-	PREFETCHT0   1024(R8)
+	PREFETCHT0   2048(R8)
 	VMOVDQU      128(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VPSLLD       $0x03, Y6, Y5
@@ -72,7 +72,7 @@ block:
 	LONG $0x505dc2c4; BYTE $0xd0 // VPDPBUSD Y8, Y4, Y2
 	LONG $0x5055c2c4; BYTE $0xd8 // VPDPBUSD Y8, Y5, Y3
 	PREFETCHT1   16448(R8)
-	PREFETCHT0   1088(R8)
+	PREFETCHT0   2112(R8)
 	VMOVDQU      256(R8), Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
 	VPSLLD       $0x01, Y6, Y5
@@ -87,7 +87,7 @@ block:
 	LONG $0x505dc2c4; BYTE $0xd0 // VPDPBUSD Y8, Y4, Y2
 	LONG $0x5055c2c4; BYTE $0xd8 // VPDPBUSD Y8, Y5, Y3
 	PREFETCHT1   16512(R8)
-	PREFETCHT0   1152(R8)
+	PREFETCHT0   2176(R8)
 	VMOVDQU      64(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -119,7 +119,7 @@ block:
 	LONG $0x505dc2c4; BYTE $0xd0 // VPDPBUSD Y8, Y4, Y2
 	LONG $0x5055c2c4; BYTE $0xd8 // VPDPBUSD Y8, Y5, Y3
 	PREFETCHT1   16576(R8)
-	PREFETCHT0   1216(R8)
+	PREFETCHT0   2240(R8)
 	VMOVDQU      192(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -136,7 +136,7 @@ block:
 	LONG $0x505dc2c4; BYTE $0xd0 // VPDPBUSD Y8, Y4, Y2
 	LONG $0x5055c2c4; BYTE $0xd8 // VPDPBUSD Y8, Y5, Y3
 	PREFETCHT1   16640(R8)
-	PREFETCHT0   1280(R8)
+	PREFETCHT0   2304(R8)
 	VMOVDQU      256(R8), Y4
 	VPSRLD       $0x04, Y4, Y4
 	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y4, Y4
@@ -236,7 +236,7 @@ block:
 	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, (BX)
 	PREFETCHT1 16384(DX)
-	PREFETCHT0 1024(DX)
+	PREFETCHT0 2048(DX)
 	VMOVDQU    128(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPSLLD     $0x03, Y1, Y2
@@ -252,7 +252,7 @@ block:
 	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 128(BX)
 	PREFETCHT1 16448(DX)
-	PREFETCHT0 1088(DX)
+	PREFETCHT0 2112(DX)
 	VMOVDQU    256(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPSLLD     $0x01, Y1, Y2
@@ -261,7 +261,7 @@ block:
 	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 192(BX)
 	PREFETCHT1 16512(DX)
-	PREFETCHT0 1152(DX)
+	PREFETCHT0 2176(DX)
 	VMOVDQU    64(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -279,7 +279,7 @@ block:
 	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 320(BX)
 	PREFETCHT1 16576(DX)
-	PREFETCHT0 1216(DX)
+	PREFETCHT0 2240(DX)
 	VMOVDQU    192(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -289,7 +289,7 @@ block:
 	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 384(BX)
 	PREFETCHT1 16640(DX)
-	PREFETCHT0 1280(DX)
+	PREFETCHT0 2304(DX)
 	VMOVDQU    256(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0

@@ -31,7 +31,7 @@ block:
 	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z4, Z2
 	VPDPBUSD.BCST    (R9), Z2, Z1
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        128(R8), Z2
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPSLLD           $0x03, Z3, Z4
@@ -43,14 +43,14 @@ block:
 	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z4, Z2
 	VPDPBUSD.BCST    8(R9), Z2, Z1
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        256(R8), Z2
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPSLLD           $0x01, Z3, Z4
 	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z4, Z2
 	VPDPBUSD.BCST    12(R9), Z2, Z1
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z2
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VMOVDQU32        Z3, Z4
@@ -62,14 +62,14 @@ block:
 	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z4, Z2
 	VPDPBUSD.BCST    20(R9), Z2, Z1
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z2
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPSRLD           $0x02, Z3, Z4
 	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z4, Z2
 	VPDPBUSD.BCST    24(R9), Z2, Z1
 	PREFETCHT1       16640(R8)
-	PREFETCHT0       1280(R8)
+	PREFETCHT0       2304(R8)
 	VPSRLD           $0x04, 256(R8), Z2
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
 	VPSRLD           $0x03, Z3, Z3
@@ -162,7 +162,7 @@ block:
 	VPDPBUSD.BCST    (R9), Z4, Z2
 	VPDPBUSD.BCST    (R9)(R10*1), Z4, Z3
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        128(R8), Z4
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
 	VPSLLD           $0x03, Z5, Z6
@@ -176,7 +176,7 @@ block:
 	VPDPBUSD.BCST    8(R9), Z4, Z2
 	VPDPBUSD.BCST    8(R9)(R10*1), Z4, Z3
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        256(R8), Z4
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
 	VPSLLD           $0x01, Z5, Z6
@@ -184,7 +184,7 @@ block:
 	VPDPBUSD.BCST    12(R9), Z4, Z2
 	VPDPBUSD.BCST    12(R9)(R10*1), Z4, Z3
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z4
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
 	VMOVDQU32        Z5, Z6
@@ -198,7 +198,7 @@ block:
 	VPDPBUSD.BCST    20(R9), Z4, Z2
 	VPDPBUSD.BCST    20(R9)(R10*1), Z4, Z3
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z4
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
 	VPSRLD           $0x02, Z5, Z6
@@ -206,7 +206,7 @@ block:
 	VPDPBUSD.BCST    24(R9), Z4, Z2
 	VPDPBUSD.BCST    24(R9)(R10*1), Z4, Z3
 	PREFETCHT1       16640(R8)
-	PREFETCHT0       1280(R8)
+	PREFETCHT0       2304(R8)
 	VPSRLD           $0x04, 256(R8), Z4
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
 	VPSRLD           $0x03, Z5, Z5
@@ -272,7 +272,7 @@ block:
 	VPDPBUSD.BCST    (R9)(R10*1), Z6, Z4
 	VPDPBUSD.BCST    (R9)(R10*2), Z6, Z5
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        128(R8), Z6
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD           $0x03, Z7, Z8
@@ -288,7 +288,7 @@ block:
 	VPDPBUSD.BCST    8(R9)(R10*1), Z6, Z4
 	VPDPBUSD.BCST    8(R9)(R10*2), Z6, Z5
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        256(R8), Z6
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD           $0x01, Z7, Z8
@@ -297,7 +297,7 @@ block:
 	VPDPBUSD.BCST    12(R9)(R10*1), Z6, Z4
 	VPDPBUSD.BCST    12(R9)(R10*2), Z6, Z5
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z6
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32        Z7, Z8
@@ -313,7 +313,7 @@ block:
 	VPDPBUSD.BCST    20(R9)(R10*1), Z6, Z4
 	VPDPBUSD.BCST    20(R9)(R10*2), Z6, Z5
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z6
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD           $0x02, Z7, Z8
@@ -322,7 +322,7 @@ block:
 	VPDPBUSD.BCST    24(R9)(R10*1), Z6, Z4
 	VPDPBUSD.BCST    24(R9)(R10*2), Z6, Z5
 	PREFETCHT1       16640(R8)
-	PREFETCHT0       1280(R8)
+	PREFETCHT0       2304(R8)
 	VPSRLD           $0x04, 256(R8), Z6
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD           $0x03, Z7, Z7
@@ -398,7 +398,7 @@ block:
 	VPDPBUSD.BCST    (R9)(R10*2), Z8, Z6
 	VPDPBUSD.BCST    (R9)(R11*1), Z8, Z7
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        128(R8), Z8
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD           $0x03, Z9, Z10
@@ -416,7 +416,7 @@ block:
 	VPDPBUSD.BCST    8(R9)(R10*2), Z8, Z6
 	VPDPBUSD.BCST    8(R9)(R11*1), Z8, Z7
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        256(R8), Z8
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD           $0x01, Z9, Z10
@@ -426,7 +426,7 @@ block:
 	VPDPBUSD.BCST    12(R9)(R10*2), Z8, Z6
 	VPDPBUSD.BCST    12(R9)(R11*1), Z8, Z7
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z8
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VMOVDQU32        Z9, Z10
@@ -444,7 +444,7 @@ block:
 	VPDPBUSD.BCST    20(R9)(R10*2), Z8, Z6
 	VPDPBUSD.BCST    20(R9)(R11*1), Z8, Z7
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z8
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD           $0x02, Z9, Z10
@@ -454,7 +454,7 @@ block:
 	VPDPBUSD.BCST    24(R9)(R10*2), Z8, Z6
 	VPDPBUSD.BCST    24(R9)(R11*1), Z8, Z7
 	PREFETCHT1       16640(R8)
-	PREFETCHT0       1280(R8)
+	PREFETCHT0       2304(R8)
 	VPSRLD           $0x04, 256(R8), Z8
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD           $0x03, Z9, Z9
@@ -540,7 +540,7 @@ block:
 	VPDPBUSD.BCST    (R9)(R11*1), Z10, Z8
 	VPDPBUSD.BCST    (R9)(R10*4), Z10, Z9
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        128(R8), Z10
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD           $0x03, Z11, Z12
@@ -560,7 +560,7 @@ block:
 	VPDPBUSD.BCST    8(R9)(R11*1), Z10, Z8
 	VPDPBUSD.BCST    8(R9)(R10*4), Z10, Z9
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        256(R8), Z10
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD           $0x01, Z11, Z12
@@ -571,7 +571,7 @@ block:
 	VPDPBUSD.BCST    12(R9)(R11*1), Z10, Z8
 	VPDPBUSD.BCST    12(R9)(R10*4), Z10, Z9
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z10
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VMOVDQU32        Z11, Z12
@@ -591,7 +591,7 @@ block:
 	VPDPBUSD.BCST    20(R9)(R11*1), Z10, Z8
 	VPDPBUSD.BCST    20(R9)(R10*4), Z10, Z9
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z10
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD           $0x02, Z11, Z12
@@ -602,7 +602,7 @@ block:
 	VPDPBUSD.BCST    24(R9)(R11*1), Z10, Z8
 	VPDPBUSD.BCST    24(R9)(R10*4), Z10, Z9
 	PREFETCHT1       16640(R8)
-	PREFETCHT0       1280(R8)
+	PREFETCHT0       2304(R8)
 	VPSRLD           $0x04, 256(R8), Z10
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD           $0x03, Z11, Z11
@@ -698,7 +698,7 @@ block:
 	VPDPBUSD.BCST    (R9)(R10*4), Z12, Z10
 	VPDPBUSD.BCST    (R9)(R12*1), Z12, Z11
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        128(R8), Z12
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD           $0x03, Z13, Z14
@@ -720,7 +720,7 @@ block:
 	VPDPBUSD.BCST    8(R9)(R10*4), Z12, Z10
 	VPDPBUSD.BCST    8(R9)(R12*1), Z12, Z11
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        256(R8), Z12
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD           $0x01, Z13, Z14
@@ -732,7 +732,7 @@ block:
 	VPDPBUSD.BCST    12(R9)(R10*4), Z12, Z10
 	VPDPBUSD.BCST    12(R9)(R12*1), Z12, Z11
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z12
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VMOVDQU32        Z13, Z14
@@ -754,7 +754,7 @@ block:
 	VPDPBUSD.BCST    20(R9)(R10*4), Z12, Z10
 	VPDPBUSD.BCST    20(R9)(R12*1), Z12, Z11
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z12
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD           $0x02, Z13, Z14
@@ -766,7 +766,7 @@ block:
 	VPDPBUSD.BCST    24(R9)(R10*4), Z12, Z10
 	VPDPBUSD.BCST    24(R9)(R12*1), Z12, Z11
 	PREFETCHT1       16640(R8)
-	PREFETCHT0       1280(R8)
+	PREFETCHT0       2304(R8)
 	VPSRLD           $0x04, 256(R8), Z12
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD           $0x03, Z13, Z13
@@ -876,7 +876,7 @@ block:
 	VPDPBUSD.BCST    (R13), Z16, Z14
 	VPDPBUSD.BCST    (R13)(R10*1), Z16, Z15
 	PREFETCHT1       16384(R8)
-	PREFETCHT0       1024(R8)
+	PREFETCHT0       2048(R8)
 	VMOVDQU32        128(R8), Z16
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD           $0x03, Z17, Z18
@@ -902,7 +902,7 @@ block:
 	VPDPBUSD.BCST    8(R13), Z16, Z14
 	VPDPBUSD.BCST    8(R13)(R10*1), Z16, Z15
 	PREFETCHT1       16448(R8)
-	PREFETCHT0       1088(R8)
+	PREFETCHT0       2112(R8)
 	VMOVDQU32        256(R8), Z16
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD           $0x01, Z17, Z18
@@ -916,7 +916,7 @@ block:
 	VPDPBUSD.BCST    12(R13), Z16, Z14
 	VPDPBUSD.BCST    12(R13)(R10*1), Z16, Z15
 	PREFETCHT1       16512(R8)
-	PREFETCHT0       1152(R8)
+	PREFETCHT0       2176(R8)
 	VPSRLD           $0x04, 64(R8), Z16
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VMOVDQU32        Z17, Z18
@@ -942,7 +942,7 @@ block:
 	VPDPBUSD.BCST    20(R13), Z16, Z14
 	VPDPBUSD.BCST    20(R13)(R10*1), Z16, Z15
 	PREFETCHT1       16576(R8)
-	PREFETCHT0       1216(R8)
+	PREFETCHT0       2240(R8)
 	VPSRLD           $0x04, 192(R8), Z16
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD           $0x02, Z17, Z18
@@ -956,7 +956,7 @@ block:
 	VPDPBUSD.BCST    24(R13), Z16, Z14
 	VPDPBUSD.BCST    24(R13)(R10*1), Z16, Z15
 	PREFETCHT1       16640(R8)
-	PREFETCHT0       1280(R8)
+	PREFETCHT0       2304(R8)
 	VPSRLD           $0x04, 256(R8), Z16
 	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD           $0x03, Z17, Z17
@@ -1051,7 +1051,7 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z2, Z0
 	VMOVDQU32  Z0, (BX)
 	PREFETCHT1 16384(DX)
-	PREFETCHT0 1024(DX)
+	PREFETCHT0 2048(DX)
 	VMOVDQU32  128(DX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VPSLLD     $0x03, Z1, Z2
@@ -1063,14 +1063,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z2, Z0
 	VMOVDQU32  Z0, 128(BX)
 	PREFETCHT1 16448(DX)
-	PREFETCHT0 1088(DX)
+	PREFETCHT0 2112(DX)
 	VMOVDQU32  256(DX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VPSLLD     $0x01, Z1, Z2
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z2, Z0
 	VMOVDQU32  Z0, 192(BX)
 	PREFETCHT1 16512(DX)
-	PREFETCHT0 1152(DX)
+	PREFETCHT0 2176(DX)
 	VPSRLD     $0x04, 64(DX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VMOVDQU32  Z1, Z2
@@ -1082,14 +1082,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z2, Z0
 	VMOVDQU32  Z0, 320(BX)
 	PREFETCHT1 16576(DX)
-	PREFETCHT0 1216(DX)
+	PREFETCHT0 2240(DX)
 	VPSRLD     $0x04, 192(DX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VPSRLD     $0x02, Z1, Z2
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z2, Z0
 	VMOVDQU32  Z0, 384(BX)
 	PREFETCHT1 16640(DX)
-	PREFETCHT0 1280(DX)
+	PREFETCHT0 2304(DX)
 	VPSRLD     $0x04, 256(DX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VPSRLD     $0x03, Z1, Z1

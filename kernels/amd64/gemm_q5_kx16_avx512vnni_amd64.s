@@ -47,14 +47,14 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     (R8), Z8, Z7
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         832(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x04, 320(DI), Z9
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     4(R8), Z8, Z7
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         896(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x04, 384(DI), Z9
@@ -66,14 +66,14 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     12(R8), Z8, Z7
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         1024(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x04, 512(DI), Z9
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     16(R8), Z8, Z7
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         1088(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x04, 576(DI), Z9
@@ -85,7 +85,7 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     24(R8), Z8, Z7
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VMOVDQU32         1216(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x04, 704(DI), Z9
@@ -105,7 +105,7 @@ block:
 	// sub-block 1, scale 0
 	VPXORD            Z7, Z7, Z7
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 768(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x03, 256(DI), Z9
@@ -117,14 +117,14 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     52(R8), Z8, Z7
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 896(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x03, 384(DI), Z9
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     56(R8), Z8, Z7
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 960(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x03, 448(DI), Z9
@@ -136,21 +136,21 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     64(R8), Z8, Z7
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 1088(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x03, 576(DI), Z9
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     68(R8), Z8, Z7
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VPSRLD            $0x04, 1152(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x03, 640(DI), Z9
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     72(R8), Z8, Z7
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VPSRLD            $0x04, 1216(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x03, 704(DI), Z9
@@ -175,14 +175,14 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     96(R8), Z8, Z7
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1344(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x02, 320(DI), Z9
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     100(R8), Z8, Z7
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1408(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x02, 384(DI), Z9
@@ -194,14 +194,14 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     108(R8), Z8, Z7
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VMOVDQU32         1536(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x02, 512(DI), Z9
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     112(R8), Z8, Z7
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VMOVDQU32         1600(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x02, 576(DI), Z9
@@ -213,7 +213,7 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     120(R8), Z8, Z7
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VMOVDQU32         1728(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x02, 704(DI), Z9
@@ -233,7 +233,7 @@ block:
 	// sub-block 3, scale 0
 	VPXORD            Z7, Z7, Z7
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1280(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x01, 256(DI), Z9
@@ -245,14 +245,14 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     148(R8), Z8, Z7
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1408(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x01, 384(DI), Z9
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     152(R8), Z8, Z7
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VPSRLD            $0x04, 1472(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x01, 448(DI), Z9
@@ -264,21 +264,21 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     160(R8), Z8, Z7
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VPSRLD            $0x04, 1600(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x01, 576(DI), Z9
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     164(R8), Z8, Z7
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VPSRLD            $0x04, 1664(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x01, 640(DI), Z9
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
 	VPDPBUSD.BCST     168(R8), Z8, Z7
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VPSRLD            $0x04, 1728(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSLLD            $0x01, 704(DI), Z9
@@ -303,14 +303,14 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     192(R8), Z6, Z4
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VMOVDQU32         1856(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32         320(DI), Z7
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     196(R8), Z6, Z4
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VMOVDQU32         1920(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32         384(DI), Z7
@@ -322,14 +322,14 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     204(R8), Z6, Z4
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VMOVDQU32         2048(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32         512(DI), Z7
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     208(R8), Z6, Z4
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VMOVDQU32         2112(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32         576(DI), Z7
@@ -341,7 +341,7 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     216(R8), Z6, Z4
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VMOVDQU32         2240(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VMOVDQU32         704(DI), Z7
@@ -361,7 +361,7 @@ block:
 	// sub-block 5, scale 0
 	VPXORD            Z4, Z4, Z4
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VPSRLD            $0x04, 1792(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x01, 256(DI), Z7
@@ -373,14 +373,14 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     244(R8), Z6, Z4
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VPSRLD            $0x04, 1920(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x01, 384(DI), Z7
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     248(R8), Z6, Z4
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VPSRLD            $0x04, 1984(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x01, 448(DI), Z7
@@ -392,21 +392,21 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     256(R8), Z6, Z4
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VPSRLD            $0x04, 2112(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x01, 576(DI), Z7
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     260(R8), Z6, Z4
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 2176(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x01, 640(DI), Z7
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     264(R8), Z6, Z4
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 2240(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x01, 704(DI), Z7
@@ -431,14 +431,14 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     288(R8), Z6, Z4
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VMOVDQU32         2368(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x02, 320(DI), Z7
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     292(R8), Z6, Z4
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VMOVDQU32         2432(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x02, 384(DI), Z7
@@ -450,14 +450,14 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     300(R8), Z6, Z4
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VMOVDQU32         2560(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x02, 512(DI), Z7
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     304(R8), Z6, Z4
 	PREFETCHT1        18688(DI)
-	PREFETCHT0        3328(DI)
+	PREFETCHT0        4352(DI)
 	VMOVDQU32         2624(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x02, 576(DI), Z7
@@ -469,7 +469,7 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     312(R8), Z6, Z4
 	PREFETCHT1        18752(DI)
-	PREFETCHT0        3392(DI)
+	PREFETCHT0        4416(DI)
 	VMOVDQU32         2752(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x02, 704(DI), Z7
@@ -489,7 +489,7 @@ block:
 	// sub-block 7, scale 0
 	VPXORD            Z4, Z4, Z4
 	PREFETCHT1        18816(DI)
-	PREFETCHT0        3456(DI)
+	PREFETCHT0        4480(DI)
 	VPSRLD            $0x04, 2304(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x03, 256(DI), Z7
@@ -501,14 +501,14 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     340(R8), Z6, Z4
 	PREFETCHT1        18880(DI)
-	PREFETCHT0        3520(DI)
+	PREFETCHT0        4544(DI)
 	VPSRLD            $0x04, 2432(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x03, 384(DI), Z7
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     344(R8), Z6, Z4
 	PREFETCHT1        18944(DI)
-	PREFETCHT0        3584(DI)
+	PREFETCHT0        4608(DI)
 	VPSRLD            $0x04, 2496(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x03, 448(DI), Z7
@@ -520,21 +520,21 @@ block:
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     352(R8), Z6, Z4
 	PREFETCHT1        19008(DI)
-	PREFETCHT0        3648(DI)
+	PREFETCHT0        4672(DI)
 	VPSRLD            $0x04, 2624(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x03, 576(DI), Z7
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     356(R8), Z6, Z4
 	PREFETCHT1        19072(DI)
-	PREFETCHT0        3712(DI)
+	PREFETCHT0        4736(DI)
 	VPSRLD            $0x04, 2688(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x03, 640(DI), Z7
 	VPTERNLOGD        $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VPDPBUSD.BCST     360(R8), Z6, Z4
 	PREFETCHT1        19136(DI)
-	PREFETCHT0        3776(DI)
+	PREFETCHT0        4800(DI)
 	VPSRLD            $0x04, 2752(DI), Z6
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSRLD            $0x03, 704(DI), Z7
@@ -832,7 +832,7 @@ block:
 	VPDPBUSD.BCST     (R8), Z10, Z8
 	VPDPBUSD.BCST     (R8)(R9*1), Z10, Z9
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         832(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x04, 320(DI), Z11
@@ -840,7 +840,7 @@ block:
 	VPDPBUSD.BCST     4(R8), Z10, Z8
 	VPDPBUSD.BCST     4(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         896(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x04, 384(DI), Z11
@@ -854,7 +854,7 @@ block:
 	VPDPBUSD.BCST     12(R8), Z10, Z8
 	VPDPBUSD.BCST     12(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         1024(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x04, 512(DI), Z11
@@ -862,7 +862,7 @@ block:
 	VPDPBUSD.BCST     16(R8), Z10, Z8
 	VPDPBUSD.BCST     16(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         1088(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x04, 576(DI), Z11
@@ -876,7 +876,7 @@ block:
 	VPDPBUSD.BCST     24(R8), Z10, Z8
 	VPDPBUSD.BCST     24(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VMOVDQU32         1216(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x04, 704(DI), Z11
@@ -902,7 +902,7 @@ block:
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z9, Z9, Z9
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 768(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x03, 256(DI), Z11
@@ -916,7 +916,7 @@ block:
 	VPDPBUSD.BCST     52(R8), Z10, Z8
 	VPDPBUSD.BCST     52(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 896(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x03, 384(DI), Z11
@@ -924,7 +924,7 @@ block:
 	VPDPBUSD.BCST     56(R8), Z10, Z8
 	VPDPBUSD.BCST     56(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 960(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x03, 448(DI), Z11
@@ -938,7 +938,7 @@ block:
 	VPDPBUSD.BCST     64(R8), Z10, Z8
 	VPDPBUSD.BCST     64(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 1088(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x03, 576(DI), Z11
@@ -946,7 +946,7 @@ block:
 	VPDPBUSD.BCST     68(R8), Z10, Z8
 	VPDPBUSD.BCST     68(R8)(R9*1), Z10, Z9
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VPSRLD            $0x04, 1152(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x03, 640(DI), Z11
@@ -954,7 +954,7 @@ block:
 	VPDPBUSD.BCST     72(R8), Z10, Z8
 	VPDPBUSD.BCST     72(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VPSRLD            $0x04, 1216(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x03, 704(DI), Z11
@@ -986,7 +986,7 @@ block:
 	VPDPBUSD.BCST     96(R8), Z10, Z8
 	VPDPBUSD.BCST     96(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1344(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x02, 320(DI), Z11
@@ -994,7 +994,7 @@ block:
 	VPDPBUSD.BCST     100(R8), Z10, Z8
 	VPDPBUSD.BCST     100(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1408(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x02, 384(DI), Z11
@@ -1008,7 +1008,7 @@ block:
 	VPDPBUSD.BCST     108(R8), Z10, Z8
 	VPDPBUSD.BCST     108(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VMOVDQU32         1536(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x02, 512(DI), Z11
@@ -1016,7 +1016,7 @@ block:
 	VPDPBUSD.BCST     112(R8), Z10, Z8
 	VPDPBUSD.BCST     112(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VMOVDQU32         1600(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x02, 576(DI), Z11
@@ -1030,7 +1030,7 @@ block:
 	VPDPBUSD.BCST     120(R8), Z10, Z8
 	VPDPBUSD.BCST     120(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VMOVDQU32         1728(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x02, 704(DI), Z11
@@ -1056,7 +1056,7 @@ block:
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z9, Z9, Z9
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1280(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x01, 256(DI), Z11
@@ -1070,7 +1070,7 @@ block:
 	VPDPBUSD.BCST     148(R8), Z10, Z8
 	VPDPBUSD.BCST     148(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1408(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x01, 384(DI), Z11
@@ -1078,7 +1078,7 @@ block:
 	VPDPBUSD.BCST     152(R8), Z10, Z8
 	VPDPBUSD.BCST     152(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VPSRLD            $0x04, 1472(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x01, 448(DI), Z11
@@ -1092,7 +1092,7 @@ block:
 	VPDPBUSD.BCST     160(R8), Z10, Z8
 	VPDPBUSD.BCST     160(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VPSRLD            $0x04, 1600(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x01, 576(DI), Z11
@@ -1100,7 +1100,7 @@ block:
 	VPDPBUSD.BCST     164(R8), Z10, Z8
 	VPDPBUSD.BCST     164(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VPSRLD            $0x04, 1664(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x01, 640(DI), Z11
@@ -1108,7 +1108,7 @@ block:
 	VPDPBUSD.BCST     168(R8), Z10, Z8
 	VPDPBUSD.BCST     168(R8)(R9*1), Z10, Z9
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VPSRLD            $0x04, 1728(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSLLD            $0x01, 704(DI), Z11
@@ -1140,7 +1140,7 @@ block:
 	VPDPBUSD.BCST     192(R8), Z8, Z5
 	VPDPBUSD.BCST     192(R8)(R9*1), Z8, Z7
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VMOVDQU32         1856(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VMOVDQU32         320(DI), Z9
@@ -1148,7 +1148,7 @@ block:
 	VPDPBUSD.BCST     196(R8), Z8, Z5
 	VPDPBUSD.BCST     196(R8)(R9*1), Z8, Z7
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VMOVDQU32         1920(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VMOVDQU32         384(DI), Z9
@@ -1162,7 +1162,7 @@ block:
 	VPDPBUSD.BCST     204(R8), Z8, Z5
 	VPDPBUSD.BCST     204(R8)(R9*1), Z8, Z7
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VMOVDQU32         2048(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VMOVDQU32         512(DI), Z9
@@ -1170,7 +1170,7 @@ block:
 	VPDPBUSD.BCST     208(R8), Z8, Z5
 	VPDPBUSD.BCST     208(R8)(R9*1), Z8, Z7
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VMOVDQU32         2112(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VMOVDQU32         576(DI), Z9
@@ -1184,7 +1184,7 @@ block:
 	VPDPBUSD.BCST     216(R8), Z8, Z5
 	VPDPBUSD.BCST     216(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VMOVDQU32         2240(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VMOVDQU32         704(DI), Z9
@@ -1210,7 +1210,7 @@ block:
 	VPXORD            Z5, Z5, Z5
 	VPXORD            Z7, Z7, Z7
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VPSRLD            $0x04, 1792(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x01, 256(DI), Z9
@@ -1224,7 +1224,7 @@ block:
 	VPDPBUSD.BCST     244(R8), Z8, Z5
 	VPDPBUSD.BCST     244(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VPSRLD            $0x04, 1920(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x01, 384(DI), Z9
@@ -1232,7 +1232,7 @@ block:
 	VPDPBUSD.BCST     248(R8), Z8, Z5
 	VPDPBUSD.BCST     248(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VPSRLD            $0x04, 1984(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x01, 448(DI), Z9
@@ -1246,7 +1246,7 @@ block:
 	VPDPBUSD.BCST     256(R8), Z8, Z5
 	VPDPBUSD.BCST     256(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VPSRLD            $0x04, 2112(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x01, 576(DI), Z9
@@ -1254,7 +1254,7 @@ block:
 	VPDPBUSD.BCST     260(R8), Z8, Z5
 	VPDPBUSD.BCST     260(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 2176(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x01, 640(DI), Z9
@@ -1262,7 +1262,7 @@ block:
 	VPDPBUSD.BCST     264(R8), Z8, Z5
 	VPDPBUSD.BCST     264(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 2240(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x01, 704(DI), Z9
@@ -1294,7 +1294,7 @@ block:
 	VPDPBUSD.BCST     288(R8), Z8, Z5
 	VPDPBUSD.BCST     288(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VMOVDQU32         2368(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x02, 320(DI), Z9
@@ -1302,7 +1302,7 @@ block:
 	VPDPBUSD.BCST     292(R8), Z8, Z5
 	VPDPBUSD.BCST     292(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VMOVDQU32         2432(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x02, 384(DI), Z9
@@ -1316,7 +1316,7 @@ block:
 	VPDPBUSD.BCST     300(R8), Z8, Z5
 	VPDPBUSD.BCST     300(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VMOVDQU32         2560(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x02, 512(DI), Z9
@@ -1324,7 +1324,7 @@ block:
 	VPDPBUSD.BCST     304(R8), Z8, Z5
 	VPDPBUSD.BCST     304(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18688(DI)
-	PREFETCHT0        3328(DI)
+	PREFETCHT0        4352(DI)
 	VMOVDQU32         2624(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x02, 576(DI), Z9
@@ -1338,7 +1338,7 @@ block:
 	VPDPBUSD.BCST     312(R8), Z8, Z5
 	VPDPBUSD.BCST     312(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18752(DI)
-	PREFETCHT0        3392(DI)
+	PREFETCHT0        4416(DI)
 	VMOVDQU32         2752(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x02, 704(DI), Z9
@@ -1364,7 +1364,7 @@ block:
 	VPXORD            Z5, Z5, Z5
 	VPXORD            Z7, Z7, Z7
 	PREFETCHT1        18816(DI)
-	PREFETCHT0        3456(DI)
+	PREFETCHT0        4480(DI)
 	VPSRLD            $0x04, 2304(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x03, 256(DI), Z9
@@ -1378,7 +1378,7 @@ block:
 	VPDPBUSD.BCST     340(R8), Z8, Z5
 	VPDPBUSD.BCST     340(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18880(DI)
-	PREFETCHT0        3520(DI)
+	PREFETCHT0        4544(DI)
 	VPSRLD            $0x04, 2432(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x03, 384(DI), Z9
@@ -1386,7 +1386,7 @@ block:
 	VPDPBUSD.BCST     344(R8), Z8, Z5
 	VPDPBUSD.BCST     344(R8)(R9*1), Z8, Z7
 	PREFETCHT1        18944(DI)
-	PREFETCHT0        3584(DI)
+	PREFETCHT0        4608(DI)
 	VPSRLD            $0x04, 2496(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x03, 448(DI), Z9
@@ -1400,7 +1400,7 @@ block:
 	VPDPBUSD.BCST     352(R8), Z8, Z5
 	VPDPBUSD.BCST     352(R8)(R9*1), Z8, Z7
 	PREFETCHT1        19008(DI)
-	PREFETCHT0        3648(DI)
+	PREFETCHT0        4672(DI)
 	VPSRLD            $0x04, 2624(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x03, 576(DI), Z9
@@ -1408,7 +1408,7 @@ block:
 	VPDPBUSD.BCST     356(R8), Z8, Z5
 	VPDPBUSD.BCST     356(R8)(R9*1), Z8, Z7
 	PREFETCHT1        19072(DI)
-	PREFETCHT0        3712(DI)
+	PREFETCHT0        4736(DI)
 	VPSRLD            $0x04, 2688(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x03, 640(DI), Z9
@@ -1416,7 +1416,7 @@ block:
 	VPDPBUSD.BCST     360(R8), Z8, Z5
 	VPDPBUSD.BCST     360(R8)(R9*1), Z8, Z7
 	PREFETCHT1        19136(DI)
-	PREFETCHT0        3776(DI)
+	PREFETCHT0        4800(DI)
 	VPSRLD            $0x04, 2752(DI), Z8
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
 	VPSRLD            $0x03, 704(DI), Z9
@@ -1501,7 +1501,7 @@ block:
 	VPDPBUSD.BCST     (R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     (R8)(R9*2), Z12, Z11
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         832(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x04, 320(DI), Z13
@@ -1510,7 +1510,7 @@ block:
 	VPDPBUSD.BCST     4(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     4(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         896(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x04, 384(DI), Z13
@@ -1526,7 +1526,7 @@ block:
 	VPDPBUSD.BCST     12(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     12(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         1024(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x04, 512(DI), Z13
@@ -1535,7 +1535,7 @@ block:
 	VPDPBUSD.BCST     16(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     16(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         1088(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x04, 576(DI), Z13
@@ -1551,7 +1551,7 @@ block:
 	VPDPBUSD.BCST     24(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     24(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VMOVDQU32         1216(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x04, 704(DI), Z13
@@ -1583,7 +1583,7 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 768(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x03, 256(DI), Z13
@@ -1599,7 +1599,7 @@ block:
 	VPDPBUSD.BCST     52(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     52(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 896(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x03, 384(DI), Z13
@@ -1608,7 +1608,7 @@ block:
 	VPDPBUSD.BCST     56(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     56(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 960(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x03, 448(DI), Z13
@@ -1624,7 +1624,7 @@ block:
 	VPDPBUSD.BCST     64(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     64(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 1088(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x03, 576(DI), Z13
@@ -1633,7 +1633,7 @@ block:
 	VPDPBUSD.BCST     68(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     68(R8)(R9*2), Z12, Z11
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VPSRLD            $0x04, 1152(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x03, 640(DI), Z13
@@ -1642,7 +1642,7 @@ block:
 	VPDPBUSD.BCST     72(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     72(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VPSRLD            $0x04, 1216(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x03, 704(DI), Z13
@@ -1681,7 +1681,7 @@ block:
 	VPDPBUSD.BCST     96(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     96(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1344(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x02, 320(DI), Z13
@@ -1690,7 +1690,7 @@ block:
 	VPDPBUSD.BCST     100(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     100(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1408(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x02, 384(DI), Z13
@@ -1706,7 +1706,7 @@ block:
 	VPDPBUSD.BCST     108(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     108(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VMOVDQU32         1536(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x02, 512(DI), Z13
@@ -1715,7 +1715,7 @@ block:
 	VPDPBUSD.BCST     112(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     112(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VMOVDQU32         1600(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x02, 576(DI), Z13
@@ -1731,7 +1731,7 @@ block:
 	VPDPBUSD.BCST     120(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     120(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VMOVDQU32         1728(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x02, 704(DI), Z13
@@ -1763,7 +1763,7 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1280(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x01, 256(DI), Z13
@@ -1779,7 +1779,7 @@ block:
 	VPDPBUSD.BCST     148(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     148(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1408(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x01, 384(DI), Z13
@@ -1788,7 +1788,7 @@ block:
 	VPDPBUSD.BCST     152(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     152(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VPSRLD            $0x04, 1472(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x01, 448(DI), Z13
@@ -1804,7 +1804,7 @@ block:
 	VPDPBUSD.BCST     160(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     160(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VPSRLD            $0x04, 1600(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x01, 576(DI), Z13
@@ -1813,7 +1813,7 @@ block:
 	VPDPBUSD.BCST     164(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     164(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VPSRLD            $0x04, 1664(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x01, 640(DI), Z13
@@ -1822,7 +1822,7 @@ block:
 	VPDPBUSD.BCST     168(R8)(R9*1), Z12, Z10
 	VPDPBUSD.BCST     168(R8)(R9*2), Z12, Z11
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VPSRLD            $0x04, 1728(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSLLD            $0x01, 704(DI), Z13
@@ -1861,7 +1861,7 @@ block:
 	VPDPBUSD.BCST     192(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     192(R8)(R9*2), Z10, Z9
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VMOVDQU32         1856(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VMOVDQU32         320(DI), Z11
@@ -1870,7 +1870,7 @@ block:
 	VPDPBUSD.BCST     196(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     196(R8)(R9*2), Z10, Z9
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VMOVDQU32         1920(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VMOVDQU32         384(DI), Z11
@@ -1886,7 +1886,7 @@ block:
 	VPDPBUSD.BCST     204(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     204(R8)(R9*2), Z10, Z9
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VMOVDQU32         2048(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VMOVDQU32         512(DI), Z11
@@ -1895,7 +1895,7 @@ block:
 	VPDPBUSD.BCST     208(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     208(R8)(R9*2), Z10, Z9
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VMOVDQU32         2112(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VMOVDQU32         576(DI), Z11
@@ -1911,7 +1911,7 @@ block:
 	VPDPBUSD.BCST     216(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     216(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VMOVDQU32         2240(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VMOVDQU32         704(DI), Z11
@@ -1943,7 +1943,7 @@ block:
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z9, Z9, Z9
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VPSRLD            $0x04, 1792(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x01, 256(DI), Z11
@@ -1959,7 +1959,7 @@ block:
 	VPDPBUSD.BCST     244(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     244(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VPSRLD            $0x04, 1920(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x01, 384(DI), Z11
@@ -1968,7 +1968,7 @@ block:
 	VPDPBUSD.BCST     248(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     248(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VPSRLD            $0x04, 1984(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x01, 448(DI), Z11
@@ -1984,7 +1984,7 @@ block:
 	VPDPBUSD.BCST     256(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     256(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VPSRLD            $0x04, 2112(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x01, 576(DI), Z11
@@ -1993,7 +1993,7 @@ block:
 	VPDPBUSD.BCST     260(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     260(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 2176(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x01, 640(DI), Z11
@@ -2002,7 +2002,7 @@ block:
 	VPDPBUSD.BCST     264(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     264(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 2240(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x01, 704(DI), Z11
@@ -2041,7 +2041,7 @@ block:
 	VPDPBUSD.BCST     288(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     288(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VMOVDQU32         2368(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x02, 320(DI), Z11
@@ -2050,7 +2050,7 @@ block:
 	VPDPBUSD.BCST     292(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     292(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VMOVDQU32         2432(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x02, 384(DI), Z11
@@ -2066,7 +2066,7 @@ block:
 	VPDPBUSD.BCST     300(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     300(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VMOVDQU32         2560(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x02, 512(DI), Z11
@@ -2075,7 +2075,7 @@ block:
 	VPDPBUSD.BCST     304(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     304(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18688(DI)
-	PREFETCHT0        3328(DI)
+	PREFETCHT0        4352(DI)
 	VMOVDQU32         2624(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x02, 576(DI), Z11
@@ -2091,7 +2091,7 @@ block:
 	VPDPBUSD.BCST     312(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     312(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18752(DI)
-	PREFETCHT0        3392(DI)
+	PREFETCHT0        4416(DI)
 	VMOVDQU32         2752(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x02, 704(DI), Z11
@@ -2123,7 +2123,7 @@ block:
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z9, Z9, Z9
 	PREFETCHT1        18816(DI)
-	PREFETCHT0        3456(DI)
+	PREFETCHT0        4480(DI)
 	VPSRLD            $0x04, 2304(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x03, 256(DI), Z11
@@ -2139,7 +2139,7 @@ block:
 	VPDPBUSD.BCST     340(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     340(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18880(DI)
-	PREFETCHT0        3520(DI)
+	PREFETCHT0        4544(DI)
 	VPSRLD            $0x04, 2432(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x03, 384(DI), Z11
@@ -2148,7 +2148,7 @@ block:
 	VPDPBUSD.BCST     344(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     344(R8)(R9*2), Z10, Z9
 	PREFETCHT1        18944(DI)
-	PREFETCHT0        3584(DI)
+	PREFETCHT0        4608(DI)
 	VPSRLD            $0x04, 2496(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x03, 448(DI), Z11
@@ -2164,7 +2164,7 @@ block:
 	VPDPBUSD.BCST     352(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     352(R8)(R9*2), Z10, Z9
 	PREFETCHT1        19008(DI)
-	PREFETCHT0        3648(DI)
+	PREFETCHT0        4672(DI)
 	VPSRLD            $0x04, 2624(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x03, 576(DI), Z11
@@ -2173,7 +2173,7 @@ block:
 	VPDPBUSD.BCST     356(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     356(R8)(R9*2), Z10, Z9
 	PREFETCHT1        19072(DI)
-	PREFETCHT0        3712(DI)
+	PREFETCHT0        4736(DI)
 	VPSRLD            $0x04, 2688(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x03, 640(DI), Z11
@@ -2182,7 +2182,7 @@ block:
 	VPDPBUSD.BCST     360(R8)(R9*1), Z10, Z8
 	VPDPBUSD.BCST     360(R8)(R9*2), Z10, Z9
 	PREFETCHT1        19136(DI)
-	PREFETCHT0        3776(DI)
+	PREFETCHT0        4800(DI)
 	VPSRLD            $0x04, 2752(DI), Z10
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
 	VPSRLD            $0x03, 704(DI), Z11
@@ -2277,7 +2277,7 @@ block:
 	VPDPBUSD.BCST     (R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     (R8)(R10*1), Z14, Z13
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         832(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x04, 320(DI), Z15
@@ -2287,7 +2287,7 @@ block:
 	VPDPBUSD.BCST     4(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     4(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         896(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x04, 384(DI), Z15
@@ -2305,7 +2305,7 @@ block:
 	VPDPBUSD.BCST     12(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     12(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         1024(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x04, 512(DI), Z15
@@ -2315,7 +2315,7 @@ block:
 	VPDPBUSD.BCST     16(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     16(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         1088(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x04, 576(DI), Z15
@@ -2333,7 +2333,7 @@ block:
 	VPDPBUSD.BCST     24(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     24(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VMOVDQU32         1216(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x04, 704(DI), Z15
@@ -2371,7 +2371,7 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 768(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x03, 256(DI), Z15
@@ -2389,7 +2389,7 @@ block:
 	VPDPBUSD.BCST     52(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     52(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 896(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x03, 384(DI), Z15
@@ -2399,7 +2399,7 @@ block:
 	VPDPBUSD.BCST     56(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     56(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 960(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x03, 448(DI), Z15
@@ -2417,7 +2417,7 @@ block:
 	VPDPBUSD.BCST     64(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     64(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 1088(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x03, 576(DI), Z15
@@ -2427,7 +2427,7 @@ block:
 	VPDPBUSD.BCST     68(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     68(R8)(R10*1), Z14, Z13
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VPSRLD            $0x04, 1152(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x03, 640(DI), Z15
@@ -2437,7 +2437,7 @@ block:
 	VPDPBUSD.BCST     72(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     72(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VPSRLD            $0x04, 1216(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x03, 704(DI), Z15
@@ -2483,7 +2483,7 @@ block:
 	VPDPBUSD.BCST     96(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     96(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1344(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x02, 320(DI), Z15
@@ -2493,7 +2493,7 @@ block:
 	VPDPBUSD.BCST     100(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     100(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1408(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x02, 384(DI), Z15
@@ -2511,7 +2511,7 @@ block:
 	VPDPBUSD.BCST     108(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     108(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VMOVDQU32         1536(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x02, 512(DI), Z15
@@ -2521,7 +2521,7 @@ block:
 	VPDPBUSD.BCST     112(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     112(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VMOVDQU32         1600(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x02, 576(DI), Z15
@@ -2539,7 +2539,7 @@ block:
 	VPDPBUSD.BCST     120(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     120(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VMOVDQU32         1728(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x02, 704(DI), Z15
@@ -2577,7 +2577,7 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1280(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x01, 256(DI), Z15
@@ -2595,7 +2595,7 @@ block:
 	VPDPBUSD.BCST     148(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     148(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1408(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x01, 384(DI), Z15
@@ -2605,7 +2605,7 @@ block:
 	VPDPBUSD.BCST     152(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     152(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VPSRLD            $0x04, 1472(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x01, 448(DI), Z15
@@ -2623,7 +2623,7 @@ block:
 	VPDPBUSD.BCST     160(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     160(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VPSRLD            $0x04, 1600(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x01, 576(DI), Z15
@@ -2633,7 +2633,7 @@ block:
 	VPDPBUSD.BCST     164(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     164(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VPSRLD            $0x04, 1664(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x01, 640(DI), Z15
@@ -2643,7 +2643,7 @@ block:
 	VPDPBUSD.BCST     168(R8)(R9*2), Z14, Z12
 	VPDPBUSD.BCST     168(R8)(R10*1), Z14, Z13
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VPSRLD            $0x04, 1728(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSLLD            $0x01, 704(DI), Z15
@@ -2689,7 +2689,7 @@ block:
 	VPDPBUSD.BCST     192(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     192(R8)(R10*1), Z12, Z11
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VMOVDQU32         1856(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VMOVDQU32         320(DI), Z13
@@ -2699,7 +2699,7 @@ block:
 	VPDPBUSD.BCST     196(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     196(R8)(R10*1), Z12, Z11
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VMOVDQU32         1920(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VMOVDQU32         384(DI), Z13
@@ -2717,7 +2717,7 @@ block:
 	VPDPBUSD.BCST     204(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     204(R8)(R10*1), Z12, Z11
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VMOVDQU32         2048(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VMOVDQU32         512(DI), Z13
@@ -2727,7 +2727,7 @@ block:
 	VPDPBUSD.BCST     208(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     208(R8)(R10*1), Z12, Z11
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VMOVDQU32         2112(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VMOVDQU32         576(DI), Z13
@@ -2745,7 +2745,7 @@ block:
 	VPDPBUSD.BCST     216(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     216(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VMOVDQU32         2240(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VMOVDQU32         704(DI), Z13
@@ -2783,7 +2783,7 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VPSRLD            $0x04, 1792(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x01, 256(DI), Z13
@@ -2801,7 +2801,7 @@ block:
 	VPDPBUSD.BCST     244(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     244(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VPSRLD            $0x04, 1920(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x01, 384(DI), Z13
@@ -2811,7 +2811,7 @@ block:
 	VPDPBUSD.BCST     248(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     248(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VPSRLD            $0x04, 1984(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x01, 448(DI), Z13
@@ -2829,7 +2829,7 @@ block:
 	VPDPBUSD.BCST     256(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     256(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VPSRLD            $0x04, 2112(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x01, 576(DI), Z13
@@ -2839,7 +2839,7 @@ block:
 	VPDPBUSD.BCST     260(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     260(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 2176(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x01, 640(DI), Z13
@@ -2849,7 +2849,7 @@ block:
 	VPDPBUSD.BCST     264(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     264(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 2240(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x01, 704(DI), Z13
@@ -2895,7 +2895,7 @@ block:
 	VPDPBUSD.BCST     288(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     288(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VMOVDQU32         2368(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x02, 320(DI), Z13
@@ -2905,7 +2905,7 @@ block:
 	VPDPBUSD.BCST     292(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     292(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VMOVDQU32         2432(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x02, 384(DI), Z13
@@ -2923,7 +2923,7 @@ block:
 	VPDPBUSD.BCST     300(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     300(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VMOVDQU32         2560(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x02, 512(DI), Z13
@@ -2933,7 +2933,7 @@ block:
 	VPDPBUSD.BCST     304(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     304(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18688(DI)
-	PREFETCHT0        3328(DI)
+	PREFETCHT0        4352(DI)
 	VMOVDQU32         2624(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x02, 576(DI), Z13
@@ -2951,7 +2951,7 @@ block:
 	VPDPBUSD.BCST     312(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     312(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18752(DI)
-	PREFETCHT0        3392(DI)
+	PREFETCHT0        4416(DI)
 	VMOVDQU32         2752(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x02, 704(DI), Z13
@@ -2989,7 +2989,7 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	PREFETCHT1        18816(DI)
-	PREFETCHT0        3456(DI)
+	PREFETCHT0        4480(DI)
 	VPSRLD            $0x04, 2304(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x03, 256(DI), Z13
@@ -3007,7 +3007,7 @@ block:
 	VPDPBUSD.BCST     340(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     340(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18880(DI)
-	PREFETCHT0        3520(DI)
+	PREFETCHT0        4544(DI)
 	VPSRLD            $0x04, 2432(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x03, 384(DI), Z13
@@ -3017,7 +3017,7 @@ block:
 	VPDPBUSD.BCST     344(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     344(R8)(R10*1), Z12, Z11
 	PREFETCHT1        18944(DI)
-	PREFETCHT0        3584(DI)
+	PREFETCHT0        4608(DI)
 	VPSRLD            $0x04, 2496(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x03, 448(DI), Z13
@@ -3035,7 +3035,7 @@ block:
 	VPDPBUSD.BCST     352(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     352(R8)(R10*1), Z12, Z11
 	PREFETCHT1        19008(DI)
-	PREFETCHT0        3648(DI)
+	PREFETCHT0        4672(DI)
 	VPSRLD            $0x04, 2624(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x03, 576(DI), Z13
@@ -3045,7 +3045,7 @@ block:
 	VPDPBUSD.BCST     356(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     356(R8)(R10*1), Z12, Z11
 	PREFETCHT1        19072(DI)
-	PREFETCHT0        3712(DI)
+	PREFETCHT0        4736(DI)
 	VPSRLD            $0x04, 2688(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x03, 640(DI), Z13
@@ -3055,7 +3055,7 @@ block:
 	VPDPBUSD.BCST     360(R8)(R9*2), Z12, Z10
 	VPDPBUSD.BCST     360(R8)(R10*1), Z12, Z11
 	PREFETCHT1        19136(DI)
-	PREFETCHT0        3776(DI)
+	PREFETCHT0        4800(DI)
 	VPSRLD            $0x04, 2752(DI), Z12
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
 	VPSRLD            $0x03, 704(DI), Z13
@@ -3160,7 +3160,7 @@ block:
 	VPDPBUSD.BCST     (R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     (R8)(R9*4), Z16, Z15
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         832(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x04, 320(DI), Z17
@@ -3171,7 +3171,7 @@ block:
 	VPDPBUSD.BCST     4(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     4(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         896(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x04, 384(DI), Z17
@@ -3191,7 +3191,7 @@ block:
 	VPDPBUSD.BCST     12(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     12(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         1024(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x04, 512(DI), Z17
@@ -3202,7 +3202,7 @@ block:
 	VPDPBUSD.BCST     16(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     16(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         1088(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x04, 576(DI), Z17
@@ -3222,7 +3222,7 @@ block:
 	VPDPBUSD.BCST     24(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     24(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VMOVDQU32         1216(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x04, 704(DI), Z17
@@ -3266,7 +3266,7 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 768(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x03, 256(DI), Z17
@@ -3286,7 +3286,7 @@ block:
 	VPDPBUSD.BCST     52(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     52(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 896(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x03, 384(DI), Z17
@@ -3297,7 +3297,7 @@ block:
 	VPDPBUSD.BCST     56(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     56(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 960(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x03, 448(DI), Z17
@@ -3317,7 +3317,7 @@ block:
 	VPDPBUSD.BCST     64(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     64(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 1088(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x03, 576(DI), Z17
@@ -3328,7 +3328,7 @@ block:
 	VPDPBUSD.BCST     68(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     68(R8)(R9*4), Z16, Z15
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VPSRLD            $0x04, 1152(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x03, 640(DI), Z17
@@ -3339,7 +3339,7 @@ block:
 	VPDPBUSD.BCST     72(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     72(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VPSRLD            $0x04, 1216(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x03, 704(DI), Z17
@@ -3392,7 +3392,7 @@ block:
 	VPDPBUSD.BCST     96(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     96(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1344(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x02, 320(DI), Z17
@@ -3403,7 +3403,7 @@ block:
 	VPDPBUSD.BCST     100(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     100(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1408(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x02, 384(DI), Z17
@@ -3423,7 +3423,7 @@ block:
 	VPDPBUSD.BCST     108(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     108(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VMOVDQU32         1536(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x02, 512(DI), Z17
@@ -3434,7 +3434,7 @@ block:
 	VPDPBUSD.BCST     112(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     112(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VMOVDQU32         1600(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x02, 576(DI), Z17
@@ -3454,7 +3454,7 @@ block:
 	VPDPBUSD.BCST     120(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     120(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VMOVDQU32         1728(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x02, 704(DI), Z17
@@ -3498,7 +3498,7 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1280(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x01, 256(DI), Z17
@@ -3518,7 +3518,7 @@ block:
 	VPDPBUSD.BCST     148(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     148(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1408(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x01, 384(DI), Z17
@@ -3529,7 +3529,7 @@ block:
 	VPDPBUSD.BCST     152(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     152(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VPSRLD            $0x04, 1472(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x01, 448(DI), Z17
@@ -3549,7 +3549,7 @@ block:
 	VPDPBUSD.BCST     160(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     160(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VPSRLD            $0x04, 1600(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x01, 576(DI), Z17
@@ -3560,7 +3560,7 @@ block:
 	VPDPBUSD.BCST     164(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     164(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VPSRLD            $0x04, 1664(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x01, 640(DI), Z17
@@ -3571,7 +3571,7 @@ block:
 	VPDPBUSD.BCST     168(R8)(R10*1), Z16, Z14
 	VPDPBUSD.BCST     168(R8)(R9*4), Z16, Z15
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VPSRLD            $0x04, 1728(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSLLD            $0x01, 704(DI), Z17
@@ -3624,7 +3624,7 @@ block:
 	VPDPBUSD.BCST     192(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     192(R8)(R9*4), Z14, Z13
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VMOVDQU32         1856(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VMOVDQU32         320(DI), Z15
@@ -3635,7 +3635,7 @@ block:
 	VPDPBUSD.BCST     196(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     196(R8)(R9*4), Z14, Z13
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VMOVDQU32         1920(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VMOVDQU32         384(DI), Z15
@@ -3655,7 +3655,7 @@ block:
 	VPDPBUSD.BCST     204(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     204(R8)(R9*4), Z14, Z13
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VMOVDQU32         2048(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VMOVDQU32         512(DI), Z15
@@ -3666,7 +3666,7 @@ block:
 	VPDPBUSD.BCST     208(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     208(R8)(R9*4), Z14, Z13
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VMOVDQU32         2112(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VMOVDQU32         576(DI), Z15
@@ -3686,7 +3686,7 @@ block:
 	VPDPBUSD.BCST     216(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     216(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VMOVDQU32         2240(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VMOVDQU32         704(DI), Z15
@@ -3730,7 +3730,7 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VPSRLD            $0x04, 1792(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x01, 256(DI), Z15
@@ -3750,7 +3750,7 @@ block:
 	VPDPBUSD.BCST     244(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     244(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VPSRLD            $0x04, 1920(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x01, 384(DI), Z15
@@ -3761,7 +3761,7 @@ block:
 	VPDPBUSD.BCST     248(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     248(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VPSRLD            $0x04, 1984(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x01, 448(DI), Z15
@@ -3781,7 +3781,7 @@ block:
 	VPDPBUSD.BCST     256(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     256(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VPSRLD            $0x04, 2112(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x01, 576(DI), Z15
@@ -3792,7 +3792,7 @@ block:
 	VPDPBUSD.BCST     260(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     260(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 2176(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x01, 640(DI), Z15
@@ -3803,7 +3803,7 @@ block:
 	VPDPBUSD.BCST     264(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     264(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 2240(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x01, 704(DI), Z15
@@ -3856,7 +3856,7 @@ block:
 	VPDPBUSD.BCST     288(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     288(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VMOVDQU32         2368(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x02, 320(DI), Z15
@@ -3867,7 +3867,7 @@ block:
 	VPDPBUSD.BCST     292(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     292(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VMOVDQU32         2432(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x02, 384(DI), Z15
@@ -3887,7 +3887,7 @@ block:
 	VPDPBUSD.BCST     300(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     300(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VMOVDQU32         2560(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x02, 512(DI), Z15
@@ -3898,7 +3898,7 @@ block:
 	VPDPBUSD.BCST     304(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     304(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18688(DI)
-	PREFETCHT0        3328(DI)
+	PREFETCHT0        4352(DI)
 	VMOVDQU32         2624(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x02, 576(DI), Z15
@@ -3918,7 +3918,7 @@ block:
 	VPDPBUSD.BCST     312(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     312(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18752(DI)
-	PREFETCHT0        3392(DI)
+	PREFETCHT0        4416(DI)
 	VMOVDQU32         2752(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x02, 704(DI), Z15
@@ -3962,7 +3962,7 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	PREFETCHT1        18816(DI)
-	PREFETCHT0        3456(DI)
+	PREFETCHT0        4480(DI)
 	VPSRLD            $0x04, 2304(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x03, 256(DI), Z15
@@ -3982,7 +3982,7 @@ block:
 	VPDPBUSD.BCST     340(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     340(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18880(DI)
-	PREFETCHT0        3520(DI)
+	PREFETCHT0        4544(DI)
 	VPSRLD            $0x04, 2432(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x03, 384(DI), Z15
@@ -3993,7 +3993,7 @@ block:
 	VPDPBUSD.BCST     344(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     344(R8)(R9*4), Z14, Z13
 	PREFETCHT1        18944(DI)
-	PREFETCHT0        3584(DI)
+	PREFETCHT0        4608(DI)
 	VPSRLD            $0x04, 2496(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x03, 448(DI), Z15
@@ -4013,7 +4013,7 @@ block:
 	VPDPBUSD.BCST     352(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     352(R8)(R9*4), Z14, Z13
 	PREFETCHT1        19008(DI)
-	PREFETCHT0        3648(DI)
+	PREFETCHT0        4672(DI)
 	VPSRLD            $0x04, 2624(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x03, 576(DI), Z15
@@ -4024,7 +4024,7 @@ block:
 	VPDPBUSD.BCST     356(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     356(R8)(R9*4), Z14, Z13
 	PREFETCHT1        19072(DI)
-	PREFETCHT0        3712(DI)
+	PREFETCHT0        4736(DI)
 	VPSRLD            $0x04, 2688(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x03, 640(DI), Z15
@@ -4035,7 +4035,7 @@ block:
 	VPDPBUSD.BCST     360(R8)(R10*1), Z14, Z12
 	VPDPBUSD.BCST     360(R8)(R9*4), Z14, Z13
 	PREFETCHT1        19136(DI)
-	PREFETCHT0        3776(DI)
+	PREFETCHT0        4800(DI)
 	VPSRLD            $0x04, 2752(DI), Z14
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
 	VPSRLD            $0x03, 704(DI), Z15
@@ -4150,7 +4150,7 @@ block:
 	VPDPBUSD.BCST     (R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     (R8)(R11*1), Z18, Z17
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         832(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x04, 320(DI), Z19
@@ -4162,7 +4162,7 @@ block:
 	VPDPBUSD.BCST     4(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     4(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         896(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x04, 384(DI), Z19
@@ -4184,7 +4184,7 @@ block:
 	VPDPBUSD.BCST     12(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     12(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         1024(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x04, 512(DI), Z19
@@ -4196,7 +4196,7 @@ block:
 	VPDPBUSD.BCST     16(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     16(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         1088(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x04, 576(DI), Z19
@@ -4218,7 +4218,7 @@ block:
 	VPDPBUSD.BCST     24(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     24(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VMOVDQU32         1216(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x04, 704(DI), Z19
@@ -4268,7 +4268,7 @@ block:
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 768(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x03, 256(DI), Z19
@@ -4290,7 +4290,7 @@ block:
 	VPDPBUSD.BCST     52(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     52(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 896(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x03, 384(DI), Z19
@@ -4302,7 +4302,7 @@ block:
 	VPDPBUSD.BCST     56(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     56(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 960(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x03, 448(DI), Z19
@@ -4324,7 +4324,7 @@ block:
 	VPDPBUSD.BCST     64(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     64(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 1088(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x03, 576(DI), Z19
@@ -4336,7 +4336,7 @@ block:
 	VPDPBUSD.BCST     68(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     68(R8)(R11*1), Z18, Z17
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VPSRLD            $0x04, 1152(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x03, 640(DI), Z19
@@ -4348,7 +4348,7 @@ block:
 	VPDPBUSD.BCST     72(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     72(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VPSRLD            $0x04, 1216(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x03, 704(DI), Z19
@@ -4408,7 +4408,7 @@ block:
 	VPDPBUSD.BCST     96(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     96(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1344(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x02, 320(DI), Z19
@@ -4420,7 +4420,7 @@ block:
 	VPDPBUSD.BCST     100(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     100(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1408(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x02, 384(DI), Z19
@@ -4442,7 +4442,7 @@ block:
 	VPDPBUSD.BCST     108(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     108(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VMOVDQU32         1536(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x02, 512(DI), Z19
@@ -4454,7 +4454,7 @@ block:
 	VPDPBUSD.BCST     112(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     112(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VMOVDQU32         1600(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x02, 576(DI), Z19
@@ -4476,7 +4476,7 @@ block:
 	VPDPBUSD.BCST     120(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     120(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VMOVDQU32         1728(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x02, 704(DI), Z19
@@ -4526,7 +4526,7 @@ block:
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1280(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x01, 256(DI), Z19
@@ -4548,7 +4548,7 @@ block:
 	VPDPBUSD.BCST     148(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     148(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1408(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x01, 384(DI), Z19
@@ -4560,7 +4560,7 @@ block:
 	VPDPBUSD.BCST     152(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     152(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VPSRLD            $0x04, 1472(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x01, 448(DI), Z19
@@ -4582,7 +4582,7 @@ block:
 	VPDPBUSD.BCST     160(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     160(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VPSRLD            $0x04, 1600(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x01, 576(DI), Z19
@@ -4594,7 +4594,7 @@ block:
 	VPDPBUSD.BCST     164(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     164(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VPSRLD            $0x04, 1664(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x01, 640(DI), Z19
@@ -4606,7 +4606,7 @@ block:
 	VPDPBUSD.BCST     168(R8)(R9*4), Z18, Z16
 	VPDPBUSD.BCST     168(R8)(R11*1), Z18, Z17
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VPSRLD            $0x04, 1728(DI), Z18
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
 	VPSLLD            $0x01, 704(DI), Z19
@@ -4666,7 +4666,7 @@ block:
 	VPDPBUSD.BCST     192(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     192(R8)(R11*1), Z16, Z15
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VMOVDQU32         1856(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VMOVDQU32         320(DI), Z17
@@ -4678,7 +4678,7 @@ block:
 	VPDPBUSD.BCST     196(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     196(R8)(R11*1), Z16, Z15
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VMOVDQU32         1920(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VMOVDQU32         384(DI), Z17
@@ -4700,7 +4700,7 @@ block:
 	VPDPBUSD.BCST     204(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     204(R8)(R11*1), Z16, Z15
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VMOVDQU32         2048(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VMOVDQU32         512(DI), Z17
@@ -4712,7 +4712,7 @@ block:
 	VPDPBUSD.BCST     208(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     208(R8)(R11*1), Z16, Z15
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VMOVDQU32         2112(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VMOVDQU32         576(DI), Z17
@@ -4734,7 +4734,7 @@ block:
 	VPDPBUSD.BCST     216(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     216(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VMOVDQU32         2240(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VMOVDQU32         704(DI), Z17
@@ -4784,7 +4784,7 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VPSRLD            $0x04, 1792(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x01, 256(DI), Z17
@@ -4806,7 +4806,7 @@ block:
 	VPDPBUSD.BCST     244(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     244(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VPSRLD            $0x04, 1920(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x01, 384(DI), Z17
@@ -4818,7 +4818,7 @@ block:
 	VPDPBUSD.BCST     248(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     248(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VPSRLD            $0x04, 1984(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x01, 448(DI), Z17
@@ -4840,7 +4840,7 @@ block:
 	VPDPBUSD.BCST     256(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     256(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VPSRLD            $0x04, 2112(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x01, 576(DI), Z17
@@ -4852,7 +4852,7 @@ block:
 	VPDPBUSD.BCST     260(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     260(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 2176(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x01, 640(DI), Z17
@@ -4864,7 +4864,7 @@ block:
 	VPDPBUSD.BCST     264(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     264(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 2240(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x01, 704(DI), Z17
@@ -4924,7 +4924,7 @@ block:
 	VPDPBUSD.BCST     288(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     288(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VMOVDQU32         2368(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x02, 320(DI), Z17
@@ -4936,7 +4936,7 @@ block:
 	VPDPBUSD.BCST     292(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     292(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VMOVDQU32         2432(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x02, 384(DI), Z17
@@ -4958,7 +4958,7 @@ block:
 	VPDPBUSD.BCST     300(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     300(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VMOVDQU32         2560(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x02, 512(DI), Z17
@@ -4970,7 +4970,7 @@ block:
 	VPDPBUSD.BCST     304(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     304(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18688(DI)
-	PREFETCHT0        3328(DI)
+	PREFETCHT0        4352(DI)
 	VMOVDQU32         2624(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x02, 576(DI), Z17
@@ -4992,7 +4992,7 @@ block:
 	VPDPBUSD.BCST     312(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     312(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18752(DI)
-	PREFETCHT0        3392(DI)
+	PREFETCHT0        4416(DI)
 	VMOVDQU32         2752(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x02, 704(DI), Z17
@@ -5042,7 +5042,7 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	PREFETCHT1        18816(DI)
-	PREFETCHT0        3456(DI)
+	PREFETCHT0        4480(DI)
 	VPSRLD            $0x04, 2304(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x03, 256(DI), Z17
@@ -5064,7 +5064,7 @@ block:
 	VPDPBUSD.BCST     340(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     340(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18880(DI)
-	PREFETCHT0        3520(DI)
+	PREFETCHT0        4544(DI)
 	VPSRLD            $0x04, 2432(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x03, 384(DI), Z17
@@ -5076,7 +5076,7 @@ block:
 	VPDPBUSD.BCST     344(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     344(R8)(R11*1), Z16, Z15
 	PREFETCHT1        18944(DI)
-	PREFETCHT0        3584(DI)
+	PREFETCHT0        4608(DI)
 	VPSRLD            $0x04, 2496(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x03, 448(DI), Z17
@@ -5098,7 +5098,7 @@ block:
 	VPDPBUSD.BCST     352(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     352(R8)(R11*1), Z16, Z15
 	PREFETCHT1        19008(DI)
-	PREFETCHT0        3648(DI)
+	PREFETCHT0        4672(DI)
 	VPSRLD            $0x04, 2624(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x03, 576(DI), Z17
@@ -5110,7 +5110,7 @@ block:
 	VPDPBUSD.BCST     356(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     356(R8)(R11*1), Z16, Z15
 	PREFETCHT1        19072(DI)
-	PREFETCHT0        3712(DI)
+	PREFETCHT0        4736(DI)
 	VPSRLD            $0x04, 2688(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x03, 640(DI), Z17
@@ -5122,7 +5122,7 @@ block:
 	VPDPBUSD.BCST     360(R8)(R9*4), Z16, Z14
 	VPDPBUSD.BCST     360(R8)(R11*1), Z16, Z15
 	PREFETCHT1        19136(DI)
-	PREFETCHT0        3776(DI)
+	PREFETCHT0        4800(DI)
 	VPSRLD            $0x04, 2752(DI), Z16
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
 	VPSRLD            $0x03, 704(DI), Z17
@@ -5251,7 +5251,7 @@ block:
 	VPDPBUSD.BCST     (R12), Z22, Z20
 	VPDPBUSD.BCST     (R12)(R9*1), Z22, Z21
 	PREFETCHT1        16384(DI)
-	PREFETCHT0        1024(DI)
+	PREFETCHT0        2048(DI)
 	VMOVDQU32         832(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x04, 320(DI), Z23
@@ -5265,7 +5265,7 @@ block:
 	VPDPBUSD.BCST     4(R12), Z22, Z20
 	VPDPBUSD.BCST     4(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16448(DI)
-	PREFETCHT0        1088(DI)
+	PREFETCHT0        2112(DI)
 	VMOVDQU32         896(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x04, 384(DI), Z23
@@ -5291,7 +5291,7 @@ block:
 	VPDPBUSD.BCST     12(R12), Z22, Z20
 	VPDPBUSD.BCST     12(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16512(DI)
-	PREFETCHT0        1152(DI)
+	PREFETCHT0        2176(DI)
 	VMOVDQU32         1024(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x04, 512(DI), Z23
@@ -5305,7 +5305,7 @@ block:
 	VPDPBUSD.BCST     16(R12), Z22, Z20
 	VPDPBUSD.BCST     16(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16576(DI)
-	PREFETCHT0        1216(DI)
+	PREFETCHT0        2240(DI)
 	VMOVDQU32         1088(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x04, 576(DI), Z23
@@ -5331,7 +5331,7 @@ block:
 	VPDPBUSD.BCST     24(R12), Z22, Z20
 	VPDPBUSD.BCST     24(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16640(DI)
-	PREFETCHT0        1280(DI)
+	PREFETCHT0        2304(DI)
 	VMOVDQU32         1216(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x04, 704(DI), Z23
@@ -5393,7 +5393,7 @@ block:
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
 	PREFETCHT1        16704(DI)
-	PREFETCHT0        1344(DI)
+	PREFETCHT0        2368(DI)
 	VPSRLD            $0x04, 768(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x03, 256(DI), Z23
@@ -5419,7 +5419,7 @@ block:
 	VPDPBUSD.BCST     52(R12), Z22, Z20
 	VPDPBUSD.BCST     52(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16768(DI)
-	PREFETCHT0        1408(DI)
+	PREFETCHT0        2432(DI)
 	VPSRLD            $0x04, 896(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x03, 384(DI), Z23
@@ -5433,7 +5433,7 @@ block:
 	VPDPBUSD.BCST     56(R12), Z22, Z20
 	VPDPBUSD.BCST     56(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16832(DI)
-	PREFETCHT0        1472(DI)
+	PREFETCHT0        2496(DI)
 	VPSRLD            $0x04, 960(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x03, 448(DI), Z23
@@ -5459,7 +5459,7 @@ block:
 	VPDPBUSD.BCST     64(R12), Z22, Z20
 	VPDPBUSD.BCST     64(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16896(DI)
-	PREFETCHT0        1536(DI)
+	PREFETCHT0        2560(DI)
 	VPSRLD            $0x04, 1088(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x03, 576(DI), Z23
@@ -5473,7 +5473,7 @@ block:
 	VPDPBUSD.BCST     68(R12), Z22, Z20
 	VPDPBUSD.BCST     68(R12)(R9*1), Z22, Z21
 	PREFETCHT1        16960(DI)
-	PREFETCHT0        1600(DI)
+	PREFETCHT0        2624(DI)
 	VPSRLD            $0x04, 1152(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x03, 640(DI), Z23
@@ -5487,7 +5487,7 @@ block:
 	VPDPBUSD.BCST     72(R12), Z22, Z20
 	VPDPBUSD.BCST     72(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17024(DI)
-	PREFETCHT0        1664(DI)
+	PREFETCHT0        2688(DI)
 	VPSRLD            $0x04, 1216(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x03, 704(DI), Z23
@@ -5561,7 +5561,7 @@ block:
 	VPDPBUSD.BCST     96(R12), Z22, Z20
 	VPDPBUSD.BCST     96(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17088(DI)
-	PREFETCHT0        1728(DI)
+	PREFETCHT0        2752(DI)
 	VMOVDQU32         1344(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x02, 320(DI), Z23
@@ -5575,7 +5575,7 @@ block:
 	VPDPBUSD.BCST     100(R12), Z22, Z20
 	VPDPBUSD.BCST     100(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17152(DI)
-	PREFETCHT0        1792(DI)
+	PREFETCHT0        2816(DI)
 	VMOVDQU32         1408(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x02, 384(DI), Z23
@@ -5601,7 +5601,7 @@ block:
 	VPDPBUSD.BCST     108(R12), Z22, Z20
 	VPDPBUSD.BCST     108(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17216(DI)
-	PREFETCHT0        1856(DI)
+	PREFETCHT0        2880(DI)
 	VMOVDQU32         1536(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x02, 512(DI), Z23
@@ -5615,7 +5615,7 @@ block:
 	VPDPBUSD.BCST     112(R12), Z22, Z20
 	VPDPBUSD.BCST     112(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17280(DI)
-	PREFETCHT0        1920(DI)
+	PREFETCHT0        2944(DI)
 	VMOVDQU32         1600(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x02, 576(DI), Z23
@@ -5641,7 +5641,7 @@ block:
 	VPDPBUSD.BCST     120(R12), Z22, Z20
 	VPDPBUSD.BCST     120(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17344(DI)
-	PREFETCHT0        1984(DI)
+	PREFETCHT0        3008(DI)
 	VMOVDQU32         1728(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x02, 704(DI), Z23
@@ -5703,7 +5703,7 @@ block:
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
 	PREFETCHT1        17408(DI)
-	PREFETCHT0        2048(DI)
+	PREFETCHT0        3072(DI)
 	VPSRLD            $0x04, 1280(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x01, 256(DI), Z23
@@ -5729,7 +5729,7 @@ block:
 	VPDPBUSD.BCST     148(R12), Z22, Z20
 	VPDPBUSD.BCST     148(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17472(DI)
-	PREFETCHT0        2112(DI)
+	PREFETCHT0        3136(DI)
 	VPSRLD            $0x04, 1408(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x01, 384(DI), Z23
@@ -5743,7 +5743,7 @@ block:
 	VPDPBUSD.BCST     152(R12), Z22, Z20
 	VPDPBUSD.BCST     152(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17536(DI)
-	PREFETCHT0        2176(DI)
+	PREFETCHT0        3200(DI)
 	VPSRLD            $0x04, 1472(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x01, 448(DI), Z23
@@ -5769,7 +5769,7 @@ block:
 	VPDPBUSD.BCST     160(R12), Z22, Z20
 	VPDPBUSD.BCST     160(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17600(DI)
-	PREFETCHT0        2240(DI)
+	PREFETCHT0        3264(DI)
 	VPSRLD            $0x04, 1600(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x01, 576(DI), Z23
@@ -5783,7 +5783,7 @@ block:
 	VPDPBUSD.BCST     164(R12), Z22, Z20
 	VPDPBUSD.BCST     164(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17664(DI)
-	PREFETCHT0        2304(DI)
+	PREFETCHT0        3328(DI)
 	VPSRLD            $0x04, 1664(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x01, 640(DI), Z23
@@ -5797,7 +5797,7 @@ block:
 	VPDPBUSD.BCST     168(R12), Z22, Z20
 	VPDPBUSD.BCST     168(R12)(R9*1), Z22, Z21
 	PREFETCHT1        17728(DI)
-	PREFETCHT0        2368(DI)
+	PREFETCHT0        3392(DI)
 	VPSRLD            $0x04, 1728(DI), Z22
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
 	VPSLLD            $0x01, 704(DI), Z23
@@ -5871,7 +5871,7 @@ block:
 	VPDPBUSD.BCST     192(R12), Z20, Z18
 	VPDPBUSD.BCST     192(R12)(R9*1), Z20, Z19
 	PREFETCHT1        17792(DI)
-	PREFETCHT0        2432(DI)
+	PREFETCHT0        3456(DI)
 	VMOVDQU32         1856(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VMOVDQU32         320(DI), Z21
@@ -5885,7 +5885,7 @@ block:
 	VPDPBUSD.BCST     196(R12), Z20, Z18
 	VPDPBUSD.BCST     196(R12)(R9*1), Z20, Z19
 	PREFETCHT1        17856(DI)
-	PREFETCHT0        2496(DI)
+	PREFETCHT0        3520(DI)
 	VMOVDQU32         1920(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VMOVDQU32         384(DI), Z21
@@ -5911,7 +5911,7 @@ block:
 	VPDPBUSD.BCST     204(R12), Z20, Z18
 	VPDPBUSD.BCST     204(R12)(R9*1), Z20, Z19
 	PREFETCHT1        17920(DI)
-	PREFETCHT0        2560(DI)
+	PREFETCHT0        3584(DI)
 	VMOVDQU32         2048(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VMOVDQU32         512(DI), Z21
@@ -5925,7 +5925,7 @@ block:
 	VPDPBUSD.BCST     208(R12), Z20, Z18
 	VPDPBUSD.BCST     208(R12)(R9*1), Z20, Z19
 	PREFETCHT1        17984(DI)
-	PREFETCHT0        2624(DI)
+	PREFETCHT0        3648(DI)
 	VMOVDQU32         2112(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VMOVDQU32         576(DI), Z21
@@ -5951,7 +5951,7 @@ block:
 	VPDPBUSD.BCST     216(R12), Z20, Z18
 	VPDPBUSD.BCST     216(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18048(DI)
-	PREFETCHT0        2688(DI)
+	PREFETCHT0        3712(DI)
 	VMOVDQU32         2240(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VMOVDQU32         704(DI), Z21
@@ -6013,7 +6013,7 @@ block:
 	VPXORD            Z18, Z18, Z18
 	VPXORD            Z19, Z19, Z19
 	PREFETCHT1        18112(DI)
-	PREFETCHT0        2752(DI)
+	PREFETCHT0        3776(DI)
 	VPSRLD            $0x04, 1792(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x01, 256(DI), Z21
@@ -6039,7 +6039,7 @@ block:
 	VPDPBUSD.BCST     244(R12), Z20, Z18
 	VPDPBUSD.BCST     244(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18176(DI)
-	PREFETCHT0        2816(DI)
+	PREFETCHT0        3840(DI)
 	VPSRLD            $0x04, 1920(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x01, 384(DI), Z21
@@ -6053,7 +6053,7 @@ block:
 	VPDPBUSD.BCST     248(R12), Z20, Z18
 	VPDPBUSD.BCST     248(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18240(DI)
-	PREFETCHT0        2880(DI)
+	PREFETCHT0        3904(DI)
 	VPSRLD            $0x04, 1984(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x01, 448(DI), Z21
@@ -6079,7 +6079,7 @@ block:
 	VPDPBUSD.BCST     256(R12), Z20, Z18
 	VPDPBUSD.BCST     256(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18304(DI)
-	PREFETCHT0        2944(DI)
+	PREFETCHT0        3968(DI)
 	VPSRLD            $0x04, 2112(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x01, 576(DI), Z21
@@ -6093,7 +6093,7 @@ block:
 	VPDPBUSD.BCST     260(R12), Z20, Z18
 	VPDPBUSD.BCST     260(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18368(DI)
-	PREFETCHT0        3008(DI)
+	PREFETCHT0        4032(DI)
 	VPSRLD            $0x04, 2176(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x01, 640(DI), Z21
@@ -6107,7 +6107,7 @@ block:
 	VPDPBUSD.BCST     264(R12), Z20, Z18
 	VPDPBUSD.BCST     264(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18432(DI)
-	PREFETCHT0        3072(DI)
+	PREFETCHT0        4096(DI)
 	VPSRLD            $0x04, 2240(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x01, 704(DI), Z21
@@ -6181,7 +6181,7 @@ block:
 	VPDPBUSD.BCST     288(R12), Z20, Z18
 	VPDPBUSD.BCST     288(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18496(DI)
-	PREFETCHT0        3136(DI)
+	PREFETCHT0        4160(DI)
 	VMOVDQU32         2368(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x02, 320(DI), Z21
@@ -6195,7 +6195,7 @@ block:
 	VPDPBUSD.BCST     292(R12), Z20, Z18
 	VPDPBUSD.BCST     292(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18560(DI)
-	PREFETCHT0        3200(DI)
+	PREFETCHT0        4224(DI)
 	VMOVDQU32         2432(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x02, 384(DI), Z21
@@ -6221,7 +6221,7 @@ block:
 	VPDPBUSD.BCST     300(R12), Z20, Z18
 	VPDPBUSD.BCST     300(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18624(DI)
-	PREFETCHT0        3264(DI)
+	PREFETCHT0        4288(DI)
 	VMOVDQU32         2560(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x02, 512(DI), Z21
@@ -6235,7 +6235,7 @@ block:
 	VPDPBUSD.BCST     304(R12), Z20, Z18
 	VPDPBUSD.BCST     304(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18688(DI)
-	PREFETCHT0        3328(DI)
+	PREFETCHT0        4352(DI)
 	VMOVDQU32         2624(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x02, 576(DI), Z21
@@ -6261,7 +6261,7 @@ block:
 	VPDPBUSD.BCST     312(R12), Z20, Z18
 	VPDPBUSD.BCST     312(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18752(DI)
-	PREFETCHT0        3392(DI)
+	PREFETCHT0        4416(DI)
 	VMOVDQU32         2752(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x02, 704(DI), Z21
@@ -6323,7 +6323,7 @@ block:
 	VPXORD            Z18, Z18, Z18
 	VPXORD            Z19, Z19, Z19
 	PREFETCHT1        18816(DI)
-	PREFETCHT0        3456(DI)
+	PREFETCHT0        4480(DI)
 	VPSRLD            $0x04, 2304(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x03, 256(DI), Z21
@@ -6349,7 +6349,7 @@ block:
 	VPDPBUSD.BCST     340(R12), Z20, Z18
 	VPDPBUSD.BCST     340(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18880(DI)
-	PREFETCHT0        3520(DI)
+	PREFETCHT0        4544(DI)
 	VPSRLD            $0x04, 2432(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x03, 384(DI), Z21
@@ -6363,7 +6363,7 @@ block:
 	VPDPBUSD.BCST     344(R12), Z20, Z18
 	VPDPBUSD.BCST     344(R12)(R9*1), Z20, Z19
 	PREFETCHT1        18944(DI)
-	PREFETCHT0        3584(DI)
+	PREFETCHT0        4608(DI)
 	VPSRLD            $0x04, 2496(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x03, 448(DI), Z21
@@ -6389,7 +6389,7 @@ block:
 	VPDPBUSD.BCST     352(R12), Z20, Z18
 	VPDPBUSD.BCST     352(R12)(R9*1), Z20, Z19
 	PREFETCHT1        19008(DI)
-	PREFETCHT0        3648(DI)
+	PREFETCHT0        4672(DI)
 	VPSRLD            $0x04, 2624(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x03, 576(DI), Z21
@@ -6403,7 +6403,7 @@ block:
 	VPDPBUSD.BCST     356(R12), Z20, Z18
 	VPDPBUSD.BCST     356(R12)(R9*1), Z20, Z19
 	PREFETCHT1        19072(DI)
-	PREFETCHT0        3712(DI)
+	PREFETCHT0        4736(DI)
 	VPSRLD            $0x04, 2688(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x03, 640(DI), Z21
@@ -6417,7 +6417,7 @@ block:
 	VPDPBUSD.BCST     360(R12), Z20, Z18
 	VPDPBUSD.BCST     360(R12)(R9*1), Z20, Z19
 	PREFETCHT1        19136(DI)
-	PREFETCHT0        3776(DI)
+	PREFETCHT0        4800(DI)
 	VPSRLD            $0x04, 2752(DI), Z20
 	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
 	VPSRLD            $0x03, 704(DI), Z21
@@ -6535,14 +6535,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, (DX)
 	PREFETCHT1 16384(CX)
-	PREFETCHT0 1024(CX)
+	PREFETCHT0 2048(CX)
 	VMOVDQU32  832(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x04, 320(CX), Z7
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 64(DX)
 	PREFETCHT1 16448(CX)
-	PREFETCHT0 1088(CX)
+	PREFETCHT0 2112(CX)
 	VMOVDQU32  896(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x04, 384(CX), Z7
@@ -6554,14 +6554,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 192(DX)
 	PREFETCHT1 16512(CX)
-	PREFETCHT0 1152(CX)
+	PREFETCHT0 2176(CX)
 	VMOVDQU32  1024(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x04, 512(CX), Z7
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 256(DX)
 	PREFETCHT1 16576(CX)
-	PREFETCHT0 1216(CX)
+	PREFETCHT0 2240(CX)
 	VMOVDQU32  1088(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x04, 576(CX), Z7
@@ -6573,7 +6573,7 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 384(DX)
 	PREFETCHT1 16640(CX)
-	PREFETCHT0 1280(CX)
+	PREFETCHT0 2304(CX)
 	VMOVDQU32  1216(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x04, 704(CX), Z7
@@ -6589,7 +6589,7 @@ block:
 	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z6, Z6
 	VMOVUPS    Z6, 192(BX)
 	PREFETCHT1 16704(CX)
-	PREFETCHT0 1344(CX)
+	PREFETCHT0 2368(CX)
 	VPSRLD     $0x04, 768(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x03, 256(CX), Z7
@@ -6601,14 +6601,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 576(DX)
 	PREFETCHT1 16768(CX)
-	PREFETCHT0 1408(CX)
+	PREFETCHT0 2432(CX)
 	VPSRLD     $0x04, 896(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x03, 384(CX), Z7
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 640(DX)
 	PREFETCHT1 16832(CX)
-	PREFETCHT0 1472(CX)
+	PREFETCHT0 2496(CX)
 	VPSRLD     $0x04, 960(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x03, 448(CX), Z7
@@ -6620,21 +6620,21 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 768(DX)
 	PREFETCHT1 16896(CX)
-	PREFETCHT0 1536(CX)
+	PREFETCHT0 2560(CX)
 	VPSRLD     $0x04, 1088(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x03, 576(CX), Z7
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 832(DX)
 	PREFETCHT1 16960(CX)
-	PREFETCHT0 1600(CX)
+	PREFETCHT0 2624(CX)
 	VPSRLD     $0x04, 1152(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x03, 640(CX), Z7
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 896(DX)
 	PREFETCHT1 17024(CX)
-	PREFETCHT0 1664(CX)
+	PREFETCHT0 2688(CX)
 	VPSRLD     $0x04, 1216(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x03, 704(CX), Z7
@@ -6655,14 +6655,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 1024(DX)
 	PREFETCHT1 17088(CX)
-	PREFETCHT0 1728(CX)
+	PREFETCHT0 2752(CX)
 	VMOVDQU32  1344(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x02, 320(CX), Z7
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 1088(DX)
 	PREFETCHT1 17152(CX)
-	PREFETCHT0 1792(CX)
+	PREFETCHT0 2816(CX)
 	VMOVDQU32  1408(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x02, 384(CX), Z7
@@ -6674,14 +6674,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 1216(DX)
 	PREFETCHT1 17216(CX)
-	PREFETCHT0 1856(CX)
+	PREFETCHT0 2880(CX)
 	VMOVDQU32  1536(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x02, 512(CX), Z7
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 1280(DX)
 	PREFETCHT1 17280(CX)
-	PREFETCHT0 1920(CX)
+	PREFETCHT0 2944(CX)
 	VMOVDQU32  1600(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x02, 576(CX), Z7
@@ -6693,7 +6693,7 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
 	VMOVDQU32  Z6, 1408(DX)
 	PREFETCHT1 17344(CX)
-	PREFETCHT0 1984(CX)
+	PREFETCHT0 3008(CX)
 	VMOVDQU32  1728(CX), Z6
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
 	VPSLLD     $0x02, 704(CX), Z7
@@ -6709,7 +6709,7 @@ block:
 	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z3, Z3
 	VMOVUPS    Z3, 448(BX)
 	PREFETCHT1 17408(CX)
-	PREFETCHT0 2048(CX)
+	PREFETCHT0 3072(CX)
 	VPSRLD     $0x04, 1280(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSLLD     $0x01, 256(CX), Z5
@@ -6721,14 +6721,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 1600(DX)
 	PREFETCHT1 17472(CX)
-	PREFETCHT0 2112(CX)
+	PREFETCHT0 3136(CX)
 	VPSRLD     $0x04, 1408(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSLLD     $0x01, 384(CX), Z5
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 1664(DX)
 	PREFETCHT1 17536(CX)
-	PREFETCHT0 2176(CX)
+	PREFETCHT0 3200(CX)
 	VPSRLD     $0x04, 1472(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSLLD     $0x01, 448(CX), Z5
@@ -6740,21 +6740,21 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 1792(DX)
 	PREFETCHT1 17600(CX)
-	PREFETCHT0 2240(CX)
+	PREFETCHT0 3264(CX)
 	VPSRLD     $0x04, 1600(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSLLD     $0x01, 576(CX), Z5
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 1856(DX)
 	PREFETCHT1 17664(CX)
-	PREFETCHT0 2304(CX)
+	PREFETCHT0 3328(CX)
 	VPSRLD     $0x04, 1664(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSLLD     $0x01, 640(CX), Z5
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 1920(DX)
 	PREFETCHT1 17728(CX)
-	PREFETCHT0 2368(CX)
+	PREFETCHT0 3392(CX)
 	VPSRLD     $0x04, 1728(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSLLD     $0x01, 704(CX), Z5
@@ -6775,14 +6775,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 2048(DX)
 	PREFETCHT1 17792(CX)
-	PREFETCHT0 2432(CX)
+	PREFETCHT0 3456(CX)
 	VMOVDQU32  1856(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  320(CX), Z5
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 2112(DX)
 	PREFETCHT1 17856(CX)
-	PREFETCHT0 2496(CX)
+	PREFETCHT0 3520(CX)
 	VMOVDQU32  1920(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  384(CX), Z5
@@ -6794,14 +6794,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 2240(DX)
 	PREFETCHT1 17920(CX)
-	PREFETCHT0 2560(CX)
+	PREFETCHT0 3584(CX)
 	VMOVDQU32  2048(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  512(CX), Z5
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 2304(DX)
 	PREFETCHT1 17984(CX)
-	PREFETCHT0 2624(CX)
+	PREFETCHT0 3648(CX)
 	VMOVDQU32  2112(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  576(CX), Z5
@@ -6813,7 +6813,7 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 2432(DX)
 	PREFETCHT1 18048(CX)
-	PREFETCHT0 2688(CX)
+	PREFETCHT0 3712(CX)
 	VMOVDQU32  2240(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VMOVDQU32  704(CX), Z5
@@ -6829,7 +6829,7 @@ block:
 	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z3, Z3
 	VMOVUPS    Z3, 704(BX)
 	PREFETCHT1 18112(CX)
-	PREFETCHT0 2752(CX)
+	PREFETCHT0 3776(CX)
 	VPSRLD     $0x04, 1792(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x01, 256(CX), Z5
@@ -6841,14 +6841,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 2624(DX)
 	PREFETCHT1 18176(CX)
-	PREFETCHT0 2816(CX)
+	PREFETCHT0 3840(CX)
 	VPSRLD     $0x04, 1920(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x01, 384(CX), Z5
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 2688(DX)
 	PREFETCHT1 18240(CX)
-	PREFETCHT0 2880(CX)
+	PREFETCHT0 3904(CX)
 	VPSRLD     $0x04, 1984(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x01, 448(CX), Z5
@@ -6860,21 +6860,21 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 2816(DX)
 	PREFETCHT1 18304(CX)
-	PREFETCHT0 2944(CX)
+	PREFETCHT0 3968(CX)
 	VPSRLD     $0x04, 2112(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x01, 576(CX), Z5
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 2880(DX)
 	PREFETCHT1 18368(CX)
-	PREFETCHT0 3008(CX)
+	PREFETCHT0 4032(CX)
 	VPSRLD     $0x04, 2176(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x01, 640(CX), Z5
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 2944(DX)
 	PREFETCHT1 18432(CX)
-	PREFETCHT0 3072(CX)
+	PREFETCHT0 4096(CX)
 	VPSRLD     $0x04, 2240(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x01, 704(CX), Z5
@@ -6895,14 +6895,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 3072(DX)
 	PREFETCHT1 18496(CX)
-	PREFETCHT0 3136(CX)
+	PREFETCHT0 4160(CX)
 	VMOVDQU32  2368(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x02, 320(CX), Z5
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 3136(DX)
 	PREFETCHT1 18560(CX)
-	PREFETCHT0 3200(CX)
+	PREFETCHT0 4224(CX)
 	VMOVDQU32  2432(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x02, 384(CX), Z5
@@ -6914,14 +6914,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 3264(DX)
 	PREFETCHT1 18624(CX)
-	PREFETCHT0 3264(CX)
+	PREFETCHT0 4288(CX)
 	VMOVDQU32  2560(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x02, 512(CX), Z5
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 3328(DX)
 	PREFETCHT1 18688(CX)
-	PREFETCHT0 3328(CX)
+	PREFETCHT0 4352(CX)
 	VMOVDQU32  2624(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x02, 576(CX), Z5
@@ -6933,7 +6933,7 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z3
 	VMOVDQU32  Z3, 3456(DX)
 	PREFETCHT1 18752(CX)
-	PREFETCHT0 3392(CX)
+	PREFETCHT0 4416(CX)
 	VMOVDQU32  2752(CX), Z3
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
 	VPSRLD     $0x02, 704(CX), Z5
@@ -6949,7 +6949,7 @@ block:
 	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z0, Z0
 	VMOVUPS    Z0, 960(BX)
 	PREFETCHT1 18816(CX)
-	PREFETCHT0 3456(CX)
+	PREFETCHT0 4480(CX)
 	VPSRLD     $0x04, 2304(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VPSRLD     $0x03, 256(CX), Z1
@@ -6961,14 +6961,14 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z1, Z0
 	VMOVDQU32  Z0, 3648(DX)
 	PREFETCHT1 18880(CX)
-	PREFETCHT0 3520(CX)
+	PREFETCHT0 4544(CX)
 	VPSRLD     $0x04, 2432(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VPSRLD     $0x03, 384(CX), Z1
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z1, Z0
 	VMOVDQU32  Z0, 3712(DX)
 	PREFETCHT1 18944(CX)
-	PREFETCHT0 3584(CX)
+	PREFETCHT0 4608(CX)
 	VPSRLD     $0x04, 2496(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VPSRLD     $0x03, 448(CX), Z1
@@ -6980,21 +6980,21 @@ block:
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z1, Z0
 	VMOVDQU32  Z0, 3840(DX)
 	PREFETCHT1 19008(CX)
-	PREFETCHT0 3648(CX)
+	PREFETCHT0 4672(CX)
 	VPSRLD     $0x04, 2624(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VPSRLD     $0x03, 576(CX), Z1
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z1, Z0
 	VMOVDQU32  Z0, 3904(DX)
 	PREFETCHT1 19072(CX)
-	PREFETCHT0 3712(CX)
+	PREFETCHT0 4736(CX)
 	VPSRLD     $0x04, 2688(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VPSRLD     $0x03, 640(CX), Z1
 	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z1, Z0
 	VMOVDQU32  Z0, 3968(DX)
 	PREFETCHT1 19136(CX)
-	PREFETCHT0 3776(CX)
+	PREFETCHT0 4800(CX)
 	VPSRLD     $0x04, 2752(CX), Z0
 	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
 	VPSRLD     $0x03, 704(CX), Z1

@@ -25,7 +25,7 @@ tile:
 block:
 	// sub-block 0, scale 0
 	PREFETCHT1   16384(R8)
-	PREFETCHT0   1024(R8)
+	PREFETCHT0   2048(R8)
 	VMOVDQU      (R8), Y2
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y2, Y2
 	VPABSB       Y2, Y6
@@ -40,7 +40,7 @@ block:
 	VPMADDUBSW   Y3, Y4, Y3
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y3, Y3
 	PREFETCHT1   16448(R8)
-	PREFETCHT0   1088(R8)
+	PREFETCHT0   2112(R8)
 	VMOVDQU      64(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
@@ -57,7 +57,7 @@ block:
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
 	PREFETCHT1   16512(R8)
-	PREFETCHT0   1152(R8)
+	PREFETCHT0   2176(R8)
 	VMOVDQU      128(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
@@ -74,7 +74,7 @@ block:
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
 	PREFETCHT1   16576(R8)
-	PREFETCHT0   1216(R8)
+	PREFETCHT0   2240(R8)
 	VMOVDQU      192(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
@@ -91,7 +91,7 @@ block:
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
 	PREFETCHT1   16640(R8)
-	PREFETCHT0   1280(R8)
+	PREFETCHT0   2304(R8)
 	VMOVDQU      256(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
@@ -108,7 +108,7 @@ block:
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
 	PREFETCHT1   16704(R8)
-	PREFETCHT0   1344(R8)
+	PREFETCHT0   2368(R8)
 	VMOVDQU      320(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
@@ -125,7 +125,7 @@ block:
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
 	PREFETCHT1   16768(R8)
-	PREFETCHT0   1408(R8)
+	PREFETCHT0   2432(R8)
 	VMOVDQU      384(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
@@ -142,7 +142,7 @@ block:
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
 	VPADDD       Y4, Y3, Y3
 	PREFETCHT1   16832(R8)
-	PREFETCHT0   1472(R8)
+	PREFETCHT0   2496(R8)
 	VMOVDQU      448(R8), Y4
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y4, Y4
 	VPABSB       Y4, Y6
