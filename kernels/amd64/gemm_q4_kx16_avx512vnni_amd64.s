@@ -7,11 +7,12 @@
 // func Gemv_q4_kx16_q8x_16x1_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·Gemv_q4_kx16_q8x_16x1_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -19,399 +20,367 @@ tile:
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	MOVQ   32(AX), R9
-	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
 
 block:
-	VMOVDQU32 64(DI), Z1
-	VMOVDQU32 128(DI), Z2
-	VMOVDQU32 192(DI), Z3
+	VMOVDQU32 64(DI), Z2
+	VMOVDQU32 128(DI), Z3
+	VMOVDQU32 192(DI), Z4
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
-	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z1, Z4
-	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z2, Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z5
-	VPSRLD     $0x02, Z1, Z1
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z1, Z5
-	VPSRLD     $0x04, Z3, Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z2, Z5
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z3, Z7
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z6
 	VPSRLD     $0x02, Z2, Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VCVTPH2PS  (DI), Z2
-	VCVTPH2PS  32(DI), Z3
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z6
+	VPSRLD     $0x04, Z4, Z2
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
+	VPSRLD     $0x02, Z3, Z3
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z3, Z2
+	VCVTPH2PS  (DI), Z3
+	VCVTPH2PS  32(DI), Z4
 
 	// sub-block 0, scale 0
-	VPXORD            Z7, Z7, Z7
-	VMOVDQU32         256(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     (R8), Z8, Z7
+	VPXORD            Z8, Z8, Z8
+	VPANDD            256(DI), Z0, Z9
+	VPDPBUSD.BCST     (R8), Z9, Z8
 	PREFETCHT1        16384(DI)
 	PREFETCHT0        2048(DI)
-	VMOVDQU32         320(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     4(R8), Z8, Z7
-	VMOVDQU32         384(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     8(R8), Z8, Z7
+	VPANDD            320(DI), Z0, Z9
+	VPDPBUSD.BCST     4(R8), Z9, Z8
+	VPANDD            384(DI), Z0, Z9
+	VPDPBUSD.BCST     8(R8), Z9, Z8
 	PREFETCHT1        16448(DI)
 	PREFETCHT0        2112(DI)
-	VMOVDQU32         448(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     12(R8), Z8, Z7
-	VMOVDQU32         512(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     16(R8), Z8, Z7
+	VPANDD            448(DI), Z0, Z9
+	VPDPBUSD.BCST     12(R8), Z9, Z8
+	VPANDD            512(DI), Z0, Z9
+	VPDPBUSD.BCST     16(R8), Z9, Z8
 	PREFETCHT1        16512(DI)
 	PREFETCHT0        2176(DI)
-	VMOVDQU32         576(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     20(R8), Z8, Z7
-	VMOVDQU32         640(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     24(R8), Z8, Z7
+	VPANDD            576(DI), Z0, Z9
+	VPDPBUSD.BCST     20(R8), Z9, Z8
+	VPANDD            640(DI), Z0, Z9
+	VPDPBUSD.BCST     24(R8), Z9, Z8
 	PREFETCHT1        16576(DI)
 	PREFETCHT0        2240(DI)
-	VMOVDQU32         704(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     28(R8), Z8, Z7
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z4, Z8
+	VPANDD            704(DI), Z0, Z9
+	VPDPBUSD.BCST     28(R8), Z9, Z8
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z5, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z3, Z9, Z9
+	VMULPS.BCST       32(R8), Z9, Z9
 	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z2, Z8, Z8
-	VMULPS.BCST       32(R8), Z8, Z8
-	VCVTDQ2PS         Z7, Z7
-	VFMADD231PS       Z8, Z7, Z0
+	VFMADD231PS       Z9, Z8, Z1
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z7, Z8
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z4, Z8, Z8
+	VFNMADD231PS.BCST 36(R8), Z8, Z1
+
+	// sub-block 1, scale 0
+	VPXORD            Z8, Z8, Z8
+	PREFETCHT1        16640(DI)
+	PREFETCHT0        2304(DI)
+	VPSRLD            $0x04, 256(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     48(R8), Z9, Z8
+	VPSRLD            $0x04, 320(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     52(R8), Z9, Z8
+	PREFETCHT1        16704(DI)
+	PREFETCHT0        2368(DI)
+	VPSRLD            $0x04, 384(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     56(R8), Z9, Z8
+	VPSRLD            $0x04, 448(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     60(R8), Z9, Z8
+	PREFETCHT1        16768(DI)
+	PREFETCHT0        2432(DI)
+	VPSRLD            $0x04, 512(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     64(R8), Z9, Z8
+	VPSRLD            $0x04, 576(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     68(R8), Z9, Z8
+	PREFETCHT1        16832(DI)
+	PREFETCHT0        2496(DI)
+	VPSRLD            $0x04, 640(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     72(R8), Z9, Z8
+	PREFETCHT1        16896(DI)
+	PREFETCHT0        2560(DI)
+	VPSRLD            $0x04, 704(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     76(R8), Z9, Z8
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z5, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z3, Z9, Z9
+	VMULPS.BCST       80(R8), Z9, Z9
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z9, Z8, Z1
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z7, Z8
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z4, Z8, Z8
+	VFNMADD231PS.BCST 84(R8), Z8, Z1
+
+	// sub-block 2, scale 0
+	VPXORD            Z8, Z8, Z8
+	VPANDD            768(DI), Z0, Z9
+	VPDPBUSD.BCST     96(R8), Z9, Z8
+	PREFETCHT1        16960(DI)
+	PREFETCHT0        2624(DI)
+	VPANDD            832(DI), Z0, Z9
+	VPDPBUSD.BCST     100(R8), Z9, Z8
+	VPANDD            896(DI), Z0, Z9
+	VPDPBUSD.BCST     104(R8), Z9, Z8
+	PREFETCHT1        17024(DI)
+	PREFETCHT0        2688(DI)
+	VPANDD            960(DI), Z0, Z9
+	VPDPBUSD.BCST     108(R8), Z9, Z8
+	VPANDD            1024(DI), Z0, Z9
+	VPDPBUSD.BCST     112(R8), Z9, Z8
+	PREFETCHT1        17088(DI)
+	PREFETCHT0        2752(DI)
+	VPANDD            1088(DI), Z0, Z9
+	VPDPBUSD.BCST     116(R8), Z9, Z8
+	VPANDD            1152(DI), Z0, Z9
+	VPDPBUSD.BCST     120(R8), Z9, Z8
+	PREFETCHT1        17152(DI)
+	PREFETCHT0        2816(DI)
+	VPANDD            1216(DI), Z0, Z9
+	VPDPBUSD.BCST     124(R8), Z9, Z8
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z5, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z3, Z9, Z9
+	VMULPS.BCST       128(R8), Z9, Z9
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z9, Z8, Z1
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z7, Z8
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z4, Z8, Z8
+	VFNMADD231PS.BCST 132(R8), Z8, Z1
+
+	// sub-block 3, scale 0
+	VPXORD            Z8, Z8, Z8
+	PREFETCHT1        17216(DI)
+	PREFETCHT0        2880(DI)
+	VPSRLD            $0x04, 768(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     144(R8), Z9, Z8
+	VPSRLD            $0x04, 832(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     148(R8), Z9, Z8
+	PREFETCHT1        17280(DI)
+	PREFETCHT0        2944(DI)
+	VPSRLD            $0x04, 896(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     152(R8), Z9, Z8
+	VPSRLD            $0x04, 960(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     156(R8), Z9, Z8
+	PREFETCHT1        17344(DI)
+	PREFETCHT0        3008(DI)
+	VPSRLD            $0x04, 1024(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     160(R8), Z9, Z8
+	VPSRLD            $0x04, 1088(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     164(R8), Z9, Z8
+	PREFETCHT1        17408(DI)
+	PREFETCHT0        3072(DI)
+	VPSRLD            $0x04, 1152(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     168(R8), Z9, Z8
+	PREFETCHT1        17472(DI)
+	PREFETCHT0        3136(DI)
+	VPSRLD            $0x04, 1216(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     172(R8), Z9, Z8
+	VPSRLD            $0x18, Z5, Z5
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z3, Z5, Z5
+	VMULPS.BCST       176(R8), Z5, Z5
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z5, Z8, Z1
+	VPSRLD            $0x18, Z7, Z5
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z4, Z5, Z5
+	VFNMADD231PS.BCST 180(R8), Z5, Z1
+
+	// sub-block 4, scale 0
+	VPXORD            Z5, Z5, Z5
+	VPANDD            1280(DI), Z0, Z7
+	VPDPBUSD.BCST     192(R8), Z7, Z5
+	PREFETCHT1        17536(DI)
+	PREFETCHT0        3200(DI)
+	VPANDD            1344(DI), Z0, Z7
+	VPDPBUSD.BCST     196(R8), Z7, Z5
+	VPANDD            1408(DI), Z0, Z7
+	VPDPBUSD.BCST     200(R8), Z7, Z5
+	PREFETCHT1        17600(DI)
+	PREFETCHT0        3264(DI)
+	VPANDD            1472(DI), Z0, Z7
+	VPDPBUSD.BCST     204(R8), Z7, Z5
+	VPANDD            1536(DI), Z0, Z7
+	VPDPBUSD.BCST     208(R8), Z7, Z5
+	PREFETCHT1        17664(DI)
+	PREFETCHT0        3328(DI)
+	VPANDD            1600(DI), Z0, Z7
+	VPDPBUSD.BCST     212(R8), Z7, Z5
+	VPANDD            1664(DI), Z0, Z7
+	VPDPBUSD.BCST     216(R8), Z7, Z5
+	PREFETCHT1        17728(DI)
+	PREFETCHT0        3392(DI)
+	VPANDD            1728(DI), Z0, Z7
+	VPDPBUSD.BCST     220(R8), Z7, Z5
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z6, Z7
 	VCVTDQ2PS         Z7, Z7
 	VMULPS            Z3, Z7, Z7
-	VFNMADD231PS.BCST 36(R8), Z7, Z0
+	VMULPS.BCST       224(R8), Z7, Z7
+	VCVTDQ2PS         Z5, Z5
+	VFMADD231PS       Z7, Z5, Z1
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z2, Z5
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z4, Z5, Z5
+	VFNMADD231PS.BCST 228(R8), Z5, Z1
 
-	// sub-block 1, scale 0
-	VPXORD            Z7, Z7, Z7
-	PREFETCHT1        16640(DI)
-	PREFETCHT0        2304(DI)
-	VPSRLD            $0x04, 256(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     48(R8), Z8, Z7
-	VPSRLD            $0x04, 320(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     52(R8), Z8, Z7
-	PREFETCHT1        16704(DI)
-	PREFETCHT0        2368(DI)
-	VPSRLD            $0x04, 384(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     56(R8), Z8, Z7
-	VPSRLD            $0x04, 448(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     60(R8), Z8, Z7
-	PREFETCHT1        16768(DI)
-	PREFETCHT0        2432(DI)
-	VPSRLD            $0x04, 512(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     64(R8), Z8, Z7
-	VPSRLD            $0x04, 576(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     68(R8), Z8, Z7
-	PREFETCHT1        16832(DI)
-	PREFETCHT0        2496(DI)
-	VPSRLD            $0x04, 640(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     72(R8), Z8, Z7
-	PREFETCHT1        16896(DI)
-	PREFETCHT0        2560(DI)
-	VPSRLD            $0x04, 704(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     76(R8), Z8, Z7
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z4, Z8
-	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z2, Z8, Z8
-	VMULPS.BCST       80(R8), Z8, Z8
-	VCVTDQ2PS         Z7, Z7
-	VFMADD231PS       Z8, Z7, Z0
+	// sub-block 5, scale 0
+	VPXORD            Z5, Z5, Z5
+	PREFETCHT1        17792(DI)
+	PREFETCHT0        3456(DI)
+	VPSRLD            $0x04, 1280(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     240(R8), Z7, Z5
+	VPSRLD            $0x04, 1344(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     244(R8), Z7, Z5
+	PREFETCHT1        17856(DI)
+	PREFETCHT0        3520(DI)
+	VPSRLD            $0x04, 1408(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     248(R8), Z7, Z5
+	VPSRLD            $0x04, 1472(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     252(R8), Z7, Z5
+	PREFETCHT1        17920(DI)
+	PREFETCHT0        3584(DI)
+	VPSRLD            $0x04, 1536(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     256(R8), Z7, Z5
+	VPSRLD            $0x04, 1600(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     260(R8), Z7, Z5
+	PREFETCHT1        17984(DI)
+	PREFETCHT0        3648(DI)
+	VPSRLD            $0x04, 1664(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     264(R8), Z7, Z5
+	PREFETCHT1        18048(DI)
+	PREFETCHT0        3712(DI)
+	VPSRLD            $0x04, 1728(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     268(R8), Z7, Z5
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z6, Z7
 	VCVTDQ2PS         Z7, Z7
 	VMULPS            Z3, Z7, Z7
-	VFNMADD231PS.BCST 84(R8), Z7, Z0
+	VMULPS.BCST       272(R8), Z7, Z7
+	VCVTDQ2PS         Z5, Z5
+	VFMADD231PS       Z7, Z5, Z1
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z2, Z5
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z4, Z5, Z5
+	VFNMADD231PS.BCST 276(R8), Z5, Z1
 
-	// sub-block 2, scale 0
-	VPXORD            Z7, Z7, Z7
-	VMOVDQU32         768(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     96(R8), Z8, Z7
-	PREFETCHT1        16960(DI)
-	PREFETCHT0        2624(DI)
-	VMOVDQU32         832(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     100(R8), Z8, Z7
-	VMOVDQU32         896(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     104(R8), Z8, Z7
-	PREFETCHT1        17024(DI)
-	PREFETCHT0        2688(DI)
-	VMOVDQU32         960(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     108(R8), Z8, Z7
-	VMOVDQU32         1024(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     112(R8), Z8, Z7
-	PREFETCHT1        17088(DI)
-	PREFETCHT0        2752(DI)
-	VMOVDQU32         1088(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     116(R8), Z8, Z7
-	VMOVDQU32         1152(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     120(R8), Z8, Z7
-	PREFETCHT1        17152(DI)
-	PREFETCHT0        2816(DI)
-	VMOVDQU32         1216(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     124(R8), Z8, Z7
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z4, Z8
-	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z2, Z8, Z8
-	VMULPS.BCST       128(R8), Z8, Z8
-	VCVTDQ2PS         Z7, Z7
-	VFMADD231PS       Z8, Z7, Z0
+	// sub-block 6, scale 0
+	VPXORD            Z5, Z5, Z5
+	VPANDD            1792(DI), Z0, Z7
+	VPDPBUSD.BCST     288(R8), Z7, Z5
+	PREFETCHT1        18112(DI)
+	PREFETCHT0        3776(DI)
+	VPANDD            1856(DI), Z0, Z7
+	VPDPBUSD.BCST     292(R8), Z7, Z5
+	VPANDD            1920(DI), Z0, Z7
+	VPDPBUSD.BCST     296(R8), Z7, Z5
+	PREFETCHT1        18176(DI)
+	PREFETCHT0        3840(DI)
+	VPANDD            1984(DI), Z0, Z7
+	VPDPBUSD.BCST     300(R8), Z7, Z5
+	VPANDD            2048(DI), Z0, Z7
+	VPDPBUSD.BCST     304(R8), Z7, Z5
+	PREFETCHT1        18240(DI)
+	PREFETCHT0        3904(DI)
+	VPANDD            2112(DI), Z0, Z7
+	VPDPBUSD.BCST     308(R8), Z7, Z5
+	VPANDD            2176(DI), Z0, Z7
+	VPDPBUSD.BCST     312(R8), Z7, Z5
+	PREFETCHT1        18304(DI)
+	PREFETCHT0        3968(DI)
+	VPANDD            2240(DI), Z0, Z7
+	VPDPBUSD.BCST     316(R8), Z7, Z5
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z6, Z7
 	VCVTDQ2PS         Z7, Z7
 	VMULPS            Z3, Z7, Z7
-	VFNMADD231PS.BCST 132(R8), Z7, Z0
-
-	// sub-block 3, scale 0
-	VPXORD            Z7, Z7, Z7
-	PREFETCHT1        17216(DI)
-	PREFETCHT0        2880(DI)
-	VPSRLD            $0x04, 768(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     144(R8), Z8, Z7
-	VPSRLD            $0x04, 832(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     148(R8), Z8, Z7
-	PREFETCHT1        17280(DI)
-	PREFETCHT0        2944(DI)
-	VPSRLD            $0x04, 896(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     152(R8), Z8, Z7
-	VPSRLD            $0x04, 960(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     156(R8), Z8, Z7
-	PREFETCHT1        17344(DI)
-	PREFETCHT0        3008(DI)
-	VPSRLD            $0x04, 1024(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     160(R8), Z8, Z7
-	VPSRLD            $0x04, 1088(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     164(R8), Z8, Z7
-	PREFETCHT1        17408(DI)
-	PREFETCHT0        3072(DI)
-	VPSRLD            $0x04, 1152(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     168(R8), Z8, Z7
-	PREFETCHT1        17472(DI)
-	PREFETCHT0        3136(DI)
-	VPSRLD            $0x04, 1216(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     172(R8), Z8, Z7
-	VPSRLD            $0x18, Z4, Z4
-	VCVTDQ2PS         Z4, Z4
-	VMULPS            Z2, Z4, Z4
-	VMULPS.BCST       176(R8), Z4, Z4
-	VCVTDQ2PS         Z7, Z7
-	VFMADD231PS       Z4, Z7, Z0
-	VPSRLD            $0x18, Z6, Z4
-	VCVTDQ2PS         Z4, Z4
-	VMULPS            Z3, Z4, Z4
-	VFNMADD231PS.BCST 180(R8), Z4, Z0
-
-	// sub-block 4, scale 0
-	VPXORD            Z4, Z4, Z4
-	VMOVDQU32         1280(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     192(R8), Z6, Z4
-	PREFETCHT1        17536(DI)
-	PREFETCHT0        3200(DI)
-	VMOVDQU32         1344(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     196(R8), Z6, Z4
-	VMOVDQU32         1408(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     200(R8), Z6, Z4
-	PREFETCHT1        17600(DI)
-	PREFETCHT0        3264(DI)
-	VMOVDQU32         1472(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     204(R8), Z6, Z4
-	VMOVDQU32         1536(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     208(R8), Z6, Z4
-	PREFETCHT1        17664(DI)
-	PREFETCHT0        3328(DI)
-	VMOVDQU32         1600(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     212(R8), Z6, Z4
-	VMOVDQU32         1664(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     216(R8), Z6, Z4
-	PREFETCHT1        17728(DI)
-	PREFETCHT0        3392(DI)
-	VMOVDQU32         1728(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     220(R8), Z6, Z4
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z5, Z6
-	VCVTDQ2PS         Z6, Z6
-	VMULPS            Z2, Z6, Z6
-	VMULPS.BCST       224(R8), Z6, Z6
-	VCVTDQ2PS         Z4, Z4
-	VFMADD231PS       Z6, Z4, Z0
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z1, Z4
-	VCVTDQ2PS         Z4, Z4
-	VMULPS            Z3, Z4, Z4
-	VFNMADD231PS.BCST 228(R8), Z4, Z0
-
-	// sub-block 5, scale 0
-	VPXORD            Z4, Z4, Z4
-	PREFETCHT1        17792(DI)
-	PREFETCHT0        3456(DI)
-	VPSRLD            $0x04, 1280(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     240(R8), Z6, Z4
-	VPSRLD            $0x04, 1344(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     244(R8), Z6, Z4
-	PREFETCHT1        17856(DI)
-	PREFETCHT0        3520(DI)
-	VPSRLD            $0x04, 1408(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     248(R8), Z6, Z4
-	VPSRLD            $0x04, 1472(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     252(R8), Z6, Z4
-	PREFETCHT1        17920(DI)
-	PREFETCHT0        3584(DI)
-	VPSRLD            $0x04, 1536(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     256(R8), Z6, Z4
-	VPSRLD            $0x04, 1600(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     260(R8), Z6, Z4
-	PREFETCHT1        17984(DI)
-	PREFETCHT0        3648(DI)
-	VPSRLD            $0x04, 1664(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     264(R8), Z6, Z4
-	PREFETCHT1        18048(DI)
-	PREFETCHT0        3712(DI)
-	VPSRLD            $0x04, 1728(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     268(R8), Z6, Z4
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z5, Z6
-	VCVTDQ2PS         Z6, Z6
-	VMULPS            Z2, Z6, Z6
-	VMULPS.BCST       272(R8), Z6, Z6
-	VCVTDQ2PS         Z4, Z4
-	VFMADD231PS       Z6, Z4, Z0
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z1, Z4
-	VCVTDQ2PS         Z4, Z4
-	VMULPS            Z3, Z4, Z4
-	VFNMADD231PS.BCST 276(R8), Z4, Z0
-
-	// sub-block 6, scale 0
-	VPXORD            Z4, Z4, Z4
-	VMOVDQU32         1792(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     288(R8), Z6, Z4
-	PREFETCHT1        18112(DI)
-	PREFETCHT0        3776(DI)
-	VMOVDQU32         1856(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     292(R8), Z6, Z4
-	VMOVDQU32         1920(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     296(R8), Z6, Z4
-	PREFETCHT1        18176(DI)
-	PREFETCHT0        3840(DI)
-	VMOVDQU32         1984(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     300(R8), Z6, Z4
-	VMOVDQU32         2048(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     304(R8), Z6, Z4
-	PREFETCHT1        18240(DI)
-	PREFETCHT0        3904(DI)
-	VMOVDQU32         2112(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     308(R8), Z6, Z4
-	VMOVDQU32         2176(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     312(R8), Z6, Z4
-	PREFETCHT1        18304(DI)
-	PREFETCHT0        3968(DI)
-	VMOVDQU32         2240(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     316(R8), Z6, Z4
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z5, Z6
-	VCVTDQ2PS         Z6, Z6
-	VMULPS            Z2, Z6, Z6
-	VMULPS.BCST       320(R8), Z6, Z6
-	VCVTDQ2PS         Z4, Z4
-	VFMADD231PS       Z6, Z4, Z0
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z1, Z4
-	VCVTDQ2PS         Z4, Z4
-	VMULPS            Z3, Z4, Z4
-	VFNMADD231PS.BCST 324(R8), Z4, Z0
+	VMULPS.BCST       320(R8), Z7, Z7
+	VCVTDQ2PS         Z5, Z5
+	VFMADD231PS       Z7, Z5, Z1
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z2, Z5
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z4, Z5, Z5
+	VFNMADD231PS.BCST 324(R8), Z5, Z1
 
 	// sub-block 7, scale 0
-	VPXORD            Z4, Z4, Z4
+	VPXORD            Z5, Z5, Z5
 	PREFETCHT1        18368(DI)
 	PREFETCHT0        4032(DI)
-	VPSRLD            $0x04, 1792(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     336(R8), Z6, Z4
-	VPSRLD            $0x04, 1856(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     340(R8), Z6, Z4
+	VPSRLD            $0x04, 1792(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     336(R8), Z7, Z5
+	VPSRLD            $0x04, 1856(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     340(R8), Z7, Z5
 	PREFETCHT1        18432(DI)
 	PREFETCHT0        4096(DI)
-	VPSRLD            $0x04, 1920(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     344(R8), Z6, Z4
-	VPSRLD            $0x04, 1984(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     348(R8), Z6, Z4
+	VPSRLD            $0x04, 1920(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     344(R8), Z7, Z5
+	VPSRLD            $0x04, 1984(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     348(R8), Z7, Z5
 	PREFETCHT1        18496(DI)
 	PREFETCHT0        4160(DI)
-	VPSRLD            $0x04, 2048(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     352(R8), Z6, Z4
-	VPSRLD            $0x04, 2112(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     356(R8), Z6, Z4
+	VPSRLD            $0x04, 2048(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     352(R8), Z7, Z5
+	VPSRLD            $0x04, 2112(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     356(R8), Z7, Z5
 	PREFETCHT1        18560(DI)
 	PREFETCHT0        4224(DI)
-	VPSRLD            $0x04, 2176(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     360(R8), Z6, Z4
+	VPSRLD            $0x04, 2176(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     360(R8), Z7, Z5
 	PREFETCHT1        18624(DI)
 	PREFETCHT0        4288(DI)
-	VPSRLD            $0x04, 2240(DI), Z6
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPDPBUSD.BCST     364(R8), Z6, Z4
-	VPSRLD            $0x18, Z5, Z5
+	VPSRLD            $0x04, 2240(DI), Z7
+	VPANDD            Z0, Z7, Z7
+	VPDPBUSD.BCST     364(R8), Z7, Z5
+	VPSRLD            $0x18, Z6, Z6
+	VCVTDQ2PS         Z6, Z6
+	VMULPS            Z3, Z6, Z6
+	VMULPS.BCST       368(R8), Z6, Z3
 	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z2, Z5, Z5
-	VMULPS.BCST       368(R8), Z5, Z2
-	VCVTDQ2PS         Z4, Z4
-	VFMADD231PS       Z2, Z4, Z0
-	VPSRLD            $0x18, Z1, Z1
-	VCVTDQ2PS         Z1, Z1
-	VMULPS            Z3, Z1, Z1
-	VFNMADD231PS.BCST 372(R8), Z1, Z0
+	VFMADD231PS       Z3, Z5, Z1
+	VPSRLD            $0x18, Z2, Z2
+	VCVTDQ2PS         Z2, Z2
+	VMULPS            Z4, Z2, Z2
+	VFNMADD231PS.BCST 372(R8), Z2, Z1
 	ADDQ              $0x00000180, R8
 	ADDQ              $0x00000900, DI
 	DECQ              R9
 	JNZ               block
 	MOVQ              64(AX), DI
-	VMOVUPS           Z0, (CX)
+	VMOVUPS           Z1, (CX)
 	ADDQ              $0x40, CX
 	ADDQ              16(AX), BX
 	ADDQ              16(AX), SI
@@ -419,24 +388,6 @@ block:
 	JNZ               tile
 	VZEROUPPER
 	RET
-
-DATA dwords_avx512vnni_3f3f3f3f<>+0(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+4(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+8(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+12(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+16(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+20(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+24(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+28(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+32(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+36(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+40(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+44(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+48(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+52(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+56(SB)/4, $0x3f3f3f3f
-DATA dwords_avx512vnni_3f3f3f3f<>+60(SB)/4, $0x3f3f3f3f
-GLOBL dwords_avx512vnni_3f3f3f3f<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx512vnni_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
 DATA dwords_avx512vnni_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
@@ -455,6 +406,24 @@ DATA dwords_avx512vnni_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
 DATA dwords_avx512vnni_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
 DATA dwords_avx512vnni_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
 GLOBL dwords_avx512vnni_0f0f0f0f<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx512vnni_3f3f3f3f<>+0(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+4(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+8(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+12(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+16(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+20(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+24(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+28(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+32(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+36(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+40(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+44(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+48(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+52(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+56(SB)/4, $0x3f3f3f3f
+DATA dwords_avx512vnni_3f3f3f3f<>+60(SB)/4, $0x3f3f3f3f
+GLOBL dwords_avx512vnni_3f3f3f3f<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx512vnni_30303030<>+0(SB)/4, $0x30303030
 DATA dwords_avx512vnni_30303030<>+4(SB)/4, $0x30303030
@@ -627,11 +596,12 @@ GLOBL shuffle_avx512vnni_2_z_z_z<>(SB), RODATA|NOPTR, $64
 // func Gemv_q4_kx16_q8x_16x2_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·Gemv_q4_kx16_q8x_16x2_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -639,529 +609,6 @@ tile:
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	MOVQ   32(AX), R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-
-block:
-	VMOVDQU32 64(DI), Z2
-	VMOVDQU32 128(DI), Z3
-	VMOVDQU32 192(DI), Z4
-
-	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
-	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z2, Z5
-	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z3, Z7
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z6
-	VPSRLD     $0x02, Z2, Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z6
-	VPSRLD     $0x04, Z4, Z2
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
-	VPSRLD     $0x02, Z3, Z3
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z3, Z2
-	VCVTPH2PS  (DI), Z3
-	VCVTPH2PS  32(DI), Z4
-
-	// sub-block 0, scale 0
-	VPXORD            Z8, Z8, Z8
-	VPXORD            Z9, Z9, Z9
-	VMOVDQU32         256(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     (R8), Z10, Z8
-	VPDPBUSD.BCST     (R8)(R9*1), Z10, Z9
-	PREFETCHT1        16384(DI)
-	PREFETCHT0        2048(DI)
-	VMOVDQU32         320(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     4(R8), Z10, Z8
-	VPDPBUSD.BCST     4(R8)(R9*1), Z10, Z9
-	VMOVDQU32         384(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     8(R8), Z10, Z8
-	VPDPBUSD.BCST     8(R8)(R9*1), Z10, Z9
-	PREFETCHT1        16448(DI)
-	PREFETCHT0        2112(DI)
-	VMOVDQU32         448(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     12(R8), Z10, Z8
-	VPDPBUSD.BCST     12(R8)(R9*1), Z10, Z9
-	VMOVDQU32         512(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     16(R8), Z10, Z8
-	VPDPBUSD.BCST     16(R8)(R9*1), Z10, Z9
-	PREFETCHT1        16512(DI)
-	PREFETCHT0        2176(DI)
-	VMOVDQU32         576(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     20(R8), Z10, Z8
-	VPDPBUSD.BCST     20(R8)(R9*1), Z10, Z9
-	VMOVDQU32         640(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     24(R8), Z10, Z8
-	VPDPBUSD.BCST     24(R8)(R9*1), Z10, Z9
-	PREFETCHT1        16576(DI)
-	PREFETCHT0        2240(DI)
-	VMOVDQU32         704(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     28(R8), Z10, Z8
-	VPDPBUSD.BCST     28(R8)(R9*1), Z10, Z9
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z5, Z10
-	VCVTDQ2PS         Z10, Z10
-	VMULPS            Z3, Z10, Z10
-	VMULPS.BCST       32(R8), Z10, Z11
-	VCVTDQ2PS         Z8, Z8
-	VFMADD231PS       Z11, Z8, Z0
-	VMULPS.BCST       32(R8)(R9*1), Z10, Z8
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z8, Z9, Z1
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z7, Z8
-	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z4, Z8, Z8
-	VFNMADD231PS.BCST 36(R8), Z8, Z0
-	VFNMADD231PS.BCST 36(R8)(R9*1), Z8, Z1
-
-	// sub-block 1, scale 0
-	VPXORD            Z8, Z8, Z8
-	VPXORD            Z9, Z9, Z9
-	PREFETCHT1        16640(DI)
-	PREFETCHT0        2304(DI)
-	VPSRLD            $0x04, 256(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     48(R8), Z10, Z8
-	VPDPBUSD.BCST     48(R8)(R9*1), Z10, Z9
-	VPSRLD            $0x04, 320(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     52(R8), Z10, Z8
-	VPDPBUSD.BCST     52(R8)(R9*1), Z10, Z9
-	PREFETCHT1        16704(DI)
-	PREFETCHT0        2368(DI)
-	VPSRLD            $0x04, 384(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     56(R8), Z10, Z8
-	VPDPBUSD.BCST     56(R8)(R9*1), Z10, Z9
-	VPSRLD            $0x04, 448(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     60(R8), Z10, Z8
-	VPDPBUSD.BCST     60(R8)(R9*1), Z10, Z9
-	PREFETCHT1        16768(DI)
-	PREFETCHT0        2432(DI)
-	VPSRLD            $0x04, 512(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     64(R8), Z10, Z8
-	VPDPBUSD.BCST     64(R8)(R9*1), Z10, Z9
-	VPSRLD            $0x04, 576(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     68(R8), Z10, Z8
-	VPDPBUSD.BCST     68(R8)(R9*1), Z10, Z9
-	PREFETCHT1        16832(DI)
-	PREFETCHT0        2496(DI)
-	VPSRLD            $0x04, 640(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     72(R8), Z10, Z8
-	VPDPBUSD.BCST     72(R8)(R9*1), Z10, Z9
-	PREFETCHT1        16896(DI)
-	PREFETCHT0        2560(DI)
-	VPSRLD            $0x04, 704(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     76(R8), Z10, Z8
-	VPDPBUSD.BCST     76(R8)(R9*1), Z10, Z9
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z5, Z10
-	VCVTDQ2PS         Z10, Z10
-	VMULPS            Z3, Z10, Z10
-	VMULPS.BCST       80(R8), Z10, Z11
-	VCVTDQ2PS         Z8, Z8
-	VFMADD231PS       Z11, Z8, Z0
-	VMULPS.BCST       80(R8)(R9*1), Z10, Z8
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z8, Z9, Z1
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z7, Z8
-	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z4, Z8, Z8
-	VFNMADD231PS.BCST 84(R8), Z8, Z0
-	VFNMADD231PS.BCST 84(R8)(R9*1), Z8, Z1
-
-	// sub-block 2, scale 0
-	VPXORD            Z8, Z8, Z8
-	VPXORD            Z9, Z9, Z9
-	VMOVDQU32         768(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     96(R8), Z10, Z8
-	VPDPBUSD.BCST     96(R8)(R9*1), Z10, Z9
-	PREFETCHT1        16960(DI)
-	PREFETCHT0        2624(DI)
-	VMOVDQU32         832(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     100(R8), Z10, Z8
-	VPDPBUSD.BCST     100(R8)(R9*1), Z10, Z9
-	VMOVDQU32         896(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     104(R8), Z10, Z8
-	VPDPBUSD.BCST     104(R8)(R9*1), Z10, Z9
-	PREFETCHT1        17024(DI)
-	PREFETCHT0        2688(DI)
-	VMOVDQU32         960(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     108(R8), Z10, Z8
-	VPDPBUSD.BCST     108(R8)(R9*1), Z10, Z9
-	VMOVDQU32         1024(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     112(R8), Z10, Z8
-	VPDPBUSD.BCST     112(R8)(R9*1), Z10, Z9
-	PREFETCHT1        17088(DI)
-	PREFETCHT0        2752(DI)
-	VMOVDQU32         1088(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     116(R8), Z10, Z8
-	VPDPBUSD.BCST     116(R8)(R9*1), Z10, Z9
-	VMOVDQU32         1152(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     120(R8), Z10, Z8
-	VPDPBUSD.BCST     120(R8)(R9*1), Z10, Z9
-	PREFETCHT1        17152(DI)
-	PREFETCHT0        2816(DI)
-	VMOVDQU32         1216(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     124(R8), Z10, Z8
-	VPDPBUSD.BCST     124(R8)(R9*1), Z10, Z9
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z5, Z10
-	VCVTDQ2PS         Z10, Z10
-	VMULPS            Z3, Z10, Z10
-	VMULPS.BCST       128(R8), Z10, Z11
-	VCVTDQ2PS         Z8, Z8
-	VFMADD231PS       Z11, Z8, Z0
-	VMULPS.BCST       128(R8)(R9*1), Z10, Z8
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z8, Z9, Z1
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z7, Z8
-	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z4, Z8, Z8
-	VFNMADD231PS.BCST 132(R8), Z8, Z0
-	VFNMADD231PS.BCST 132(R8)(R9*1), Z8, Z1
-
-	// sub-block 3, scale 0
-	VPXORD            Z8, Z8, Z8
-	VPXORD            Z9, Z9, Z9
-	PREFETCHT1        17216(DI)
-	PREFETCHT0        2880(DI)
-	VPSRLD            $0x04, 768(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     144(R8), Z10, Z8
-	VPDPBUSD.BCST     144(R8)(R9*1), Z10, Z9
-	VPSRLD            $0x04, 832(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     148(R8), Z10, Z8
-	VPDPBUSD.BCST     148(R8)(R9*1), Z10, Z9
-	PREFETCHT1        17280(DI)
-	PREFETCHT0        2944(DI)
-	VPSRLD            $0x04, 896(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     152(R8), Z10, Z8
-	VPDPBUSD.BCST     152(R8)(R9*1), Z10, Z9
-	VPSRLD            $0x04, 960(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     156(R8), Z10, Z8
-	VPDPBUSD.BCST     156(R8)(R9*1), Z10, Z9
-	PREFETCHT1        17344(DI)
-	PREFETCHT0        3008(DI)
-	VPSRLD            $0x04, 1024(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     160(R8), Z10, Z8
-	VPDPBUSD.BCST     160(R8)(R9*1), Z10, Z9
-	VPSRLD            $0x04, 1088(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     164(R8), Z10, Z8
-	VPDPBUSD.BCST     164(R8)(R9*1), Z10, Z9
-	PREFETCHT1        17408(DI)
-	PREFETCHT0        3072(DI)
-	VPSRLD            $0x04, 1152(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     168(R8), Z10, Z8
-	VPDPBUSD.BCST     168(R8)(R9*1), Z10, Z9
-	PREFETCHT1        17472(DI)
-	PREFETCHT0        3136(DI)
-	VPSRLD            $0x04, 1216(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     172(R8), Z10, Z8
-	VPDPBUSD.BCST     172(R8)(R9*1), Z10, Z9
-	VPSRLD            $0x18, Z5, Z5
-	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z3, Z5, Z5
-	VMULPS.BCST       176(R8), Z5, Z10
-	VCVTDQ2PS         Z8, Z8
-	VFMADD231PS       Z10, Z8, Z0
-	VMULPS.BCST       176(R8)(R9*1), Z5, Z5
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z5, Z9, Z1
-	VPSRLD            $0x18, Z7, Z5
-	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z4, Z5, Z5
-	VFNMADD231PS.BCST 180(R8), Z5, Z0
-	VFNMADD231PS.BCST 180(R8)(R9*1), Z5, Z1
-
-	// sub-block 4, scale 0
-	VPXORD            Z5, Z5, Z5
-	VPXORD            Z7, Z7, Z7
-	VMOVDQU32         1280(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     192(R8), Z8, Z5
-	VPDPBUSD.BCST     192(R8)(R9*1), Z8, Z7
-	PREFETCHT1        17536(DI)
-	PREFETCHT0        3200(DI)
-	VMOVDQU32         1344(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     196(R8), Z8, Z5
-	VPDPBUSD.BCST     196(R8)(R9*1), Z8, Z7
-	VMOVDQU32         1408(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     200(R8), Z8, Z5
-	VPDPBUSD.BCST     200(R8)(R9*1), Z8, Z7
-	PREFETCHT1        17600(DI)
-	PREFETCHT0        3264(DI)
-	VMOVDQU32         1472(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     204(R8), Z8, Z5
-	VPDPBUSD.BCST     204(R8)(R9*1), Z8, Z7
-	VMOVDQU32         1536(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     208(R8), Z8, Z5
-	VPDPBUSD.BCST     208(R8)(R9*1), Z8, Z7
-	PREFETCHT1        17664(DI)
-	PREFETCHT0        3328(DI)
-	VMOVDQU32         1600(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     212(R8), Z8, Z5
-	VPDPBUSD.BCST     212(R8)(R9*1), Z8, Z7
-	VMOVDQU32         1664(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     216(R8), Z8, Z5
-	VPDPBUSD.BCST     216(R8)(R9*1), Z8, Z7
-	PREFETCHT1        17728(DI)
-	PREFETCHT0        3392(DI)
-	VMOVDQU32         1728(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     220(R8), Z8, Z5
-	VPDPBUSD.BCST     220(R8)(R9*1), Z8, Z7
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z6, Z8
-	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z3, Z8, Z8
-	VMULPS.BCST       224(R8), Z8, Z9
-	VCVTDQ2PS         Z5, Z5
-	VFMADD231PS       Z9, Z5, Z0
-	VMULPS.BCST       224(R8)(R9*1), Z8, Z5
-	VCVTDQ2PS         Z7, Z7
-	VFMADD231PS       Z5, Z7, Z1
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z2, Z5
-	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z4, Z5, Z5
-	VFNMADD231PS.BCST 228(R8), Z5, Z0
-	VFNMADD231PS.BCST 228(R8)(R9*1), Z5, Z1
-
-	// sub-block 5, scale 0
-	VPXORD            Z5, Z5, Z5
-	VPXORD            Z7, Z7, Z7
-	PREFETCHT1        17792(DI)
-	PREFETCHT0        3456(DI)
-	VPSRLD            $0x04, 1280(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     240(R8), Z8, Z5
-	VPDPBUSD.BCST     240(R8)(R9*1), Z8, Z7
-	VPSRLD            $0x04, 1344(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     244(R8), Z8, Z5
-	VPDPBUSD.BCST     244(R8)(R9*1), Z8, Z7
-	PREFETCHT1        17856(DI)
-	PREFETCHT0        3520(DI)
-	VPSRLD            $0x04, 1408(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     248(R8), Z8, Z5
-	VPDPBUSD.BCST     248(R8)(R9*1), Z8, Z7
-	VPSRLD            $0x04, 1472(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     252(R8), Z8, Z5
-	VPDPBUSD.BCST     252(R8)(R9*1), Z8, Z7
-	PREFETCHT1        17920(DI)
-	PREFETCHT0        3584(DI)
-	VPSRLD            $0x04, 1536(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     256(R8), Z8, Z5
-	VPDPBUSD.BCST     256(R8)(R9*1), Z8, Z7
-	VPSRLD            $0x04, 1600(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     260(R8), Z8, Z5
-	VPDPBUSD.BCST     260(R8)(R9*1), Z8, Z7
-	PREFETCHT1        17984(DI)
-	PREFETCHT0        3648(DI)
-	VPSRLD            $0x04, 1664(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     264(R8), Z8, Z5
-	VPDPBUSD.BCST     264(R8)(R9*1), Z8, Z7
-	PREFETCHT1        18048(DI)
-	PREFETCHT0        3712(DI)
-	VPSRLD            $0x04, 1728(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     268(R8), Z8, Z5
-	VPDPBUSD.BCST     268(R8)(R9*1), Z8, Z7
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z6, Z8
-	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z3, Z8, Z8
-	VMULPS.BCST       272(R8), Z8, Z9
-	VCVTDQ2PS         Z5, Z5
-	VFMADD231PS       Z9, Z5, Z0
-	VMULPS.BCST       272(R8)(R9*1), Z8, Z5
-	VCVTDQ2PS         Z7, Z7
-	VFMADD231PS       Z5, Z7, Z1
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z2, Z5
-	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z4, Z5, Z5
-	VFNMADD231PS.BCST 276(R8), Z5, Z0
-	VFNMADD231PS.BCST 276(R8)(R9*1), Z5, Z1
-
-	// sub-block 6, scale 0
-	VPXORD            Z5, Z5, Z5
-	VPXORD            Z7, Z7, Z7
-	VMOVDQU32         1792(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     288(R8), Z8, Z5
-	VPDPBUSD.BCST     288(R8)(R9*1), Z8, Z7
-	PREFETCHT1        18112(DI)
-	PREFETCHT0        3776(DI)
-	VMOVDQU32         1856(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     292(R8), Z8, Z5
-	VPDPBUSD.BCST     292(R8)(R9*1), Z8, Z7
-	VMOVDQU32         1920(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     296(R8), Z8, Z5
-	VPDPBUSD.BCST     296(R8)(R9*1), Z8, Z7
-	PREFETCHT1        18176(DI)
-	PREFETCHT0        3840(DI)
-	VMOVDQU32         1984(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     300(R8), Z8, Z5
-	VPDPBUSD.BCST     300(R8)(R9*1), Z8, Z7
-	VMOVDQU32         2048(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     304(R8), Z8, Z5
-	VPDPBUSD.BCST     304(R8)(R9*1), Z8, Z7
-	PREFETCHT1        18240(DI)
-	PREFETCHT0        3904(DI)
-	VMOVDQU32         2112(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     308(R8), Z8, Z5
-	VPDPBUSD.BCST     308(R8)(R9*1), Z8, Z7
-	VMOVDQU32         2176(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     312(R8), Z8, Z5
-	VPDPBUSD.BCST     312(R8)(R9*1), Z8, Z7
-	PREFETCHT1        18304(DI)
-	PREFETCHT0        3968(DI)
-	VMOVDQU32         2240(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     316(R8), Z8, Z5
-	VPDPBUSD.BCST     316(R8)(R9*1), Z8, Z7
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z6, Z8
-	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z3, Z8, Z8
-	VMULPS.BCST       320(R8), Z8, Z9
-	VCVTDQ2PS         Z5, Z5
-	VFMADD231PS       Z9, Z5, Z0
-	VMULPS.BCST       320(R8)(R9*1), Z8, Z5
-	VCVTDQ2PS         Z7, Z7
-	VFMADD231PS       Z5, Z7, Z1
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z2, Z5
-	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z4, Z5, Z5
-	VFNMADD231PS.BCST 324(R8), Z5, Z0
-	VFNMADD231PS.BCST 324(R8)(R9*1), Z5, Z1
-
-	// sub-block 7, scale 0
-	VPXORD            Z5, Z5, Z5
-	VPXORD            Z7, Z7, Z7
-	PREFETCHT1        18368(DI)
-	PREFETCHT0        4032(DI)
-	VPSRLD            $0x04, 1792(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     336(R8), Z8, Z5
-	VPDPBUSD.BCST     336(R8)(R9*1), Z8, Z7
-	VPSRLD            $0x04, 1856(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     340(R8), Z8, Z5
-	VPDPBUSD.BCST     340(R8)(R9*1), Z8, Z7
-	PREFETCHT1        18432(DI)
-	PREFETCHT0        4096(DI)
-	VPSRLD            $0x04, 1920(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     344(R8), Z8, Z5
-	VPDPBUSD.BCST     344(R8)(R9*1), Z8, Z7
-	VPSRLD            $0x04, 1984(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     348(R8), Z8, Z5
-	VPDPBUSD.BCST     348(R8)(R9*1), Z8, Z7
-	PREFETCHT1        18496(DI)
-	PREFETCHT0        4160(DI)
-	VPSRLD            $0x04, 2048(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     352(R8), Z8, Z5
-	VPDPBUSD.BCST     352(R8)(R9*1), Z8, Z7
-	VPSRLD            $0x04, 2112(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     356(R8), Z8, Z5
-	VPDPBUSD.BCST     356(R8)(R9*1), Z8, Z7
-	PREFETCHT1        18560(DI)
-	PREFETCHT0        4224(DI)
-	VPSRLD            $0x04, 2176(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     360(R8), Z8, Z5
-	VPDPBUSD.BCST     360(R8)(R9*1), Z8, Z7
-	PREFETCHT1        18624(DI)
-	PREFETCHT0        4288(DI)
-	VPSRLD            $0x04, 2240(DI), Z8
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPDPBUSD.BCST     364(R8), Z8, Z5
-	VPDPBUSD.BCST     364(R8)(R9*1), Z8, Z7
-	VPSRLD            $0x18, Z6, Z6
-	VCVTDQ2PS         Z6, Z6
-	VMULPS            Z3, Z6, Z6
-	VMULPS.BCST       368(R8), Z6, Z3
-	VCVTDQ2PS         Z5, Z5
-	VFMADD231PS       Z3, Z5, Z0
-	VMULPS.BCST       368(R8)(R9*1), Z6, Z3
-	VCVTDQ2PS         Z7, Z7
-	VFMADD231PS       Z3, Z7, Z1
-	VPSRLD            $0x18, Z2, Z2
-	VCVTDQ2PS         Z2, Z2
-	VMULPS            Z4, Z2, Z2
-	VFNMADD231PS.BCST 372(R8), Z2, Z0
-	VFNMADD231PS.BCST 372(R8)(R9*1), Z2, Z1
-	ADDQ              $0x00000180, R8
-	ADDQ              $0x00000900, DI
-	DECQ              R10
-	JNZ               block
-	MOVQ              64(AX), DI
-	VMOVUPS           Z0, (CX)
-	VMOVUPS           Z1, (CX)(DI*1)
-	ADDQ              $0x40, CX
-	ADDQ              16(AX), BX
-	ADDQ              16(AX), SI
-	DECQ              DX
-	JNZ               tile
-	VZEROUPPER
-	RET
-
-// func Gemv_q4_kx16_q8x_16x3_avx512vnni(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_q4_kx16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
-
-tile:
-	MOVQ   BX, DI
-	MOVQ   SI, DI
-	MOVQ   40(AX), R8
-	MOVQ   48(AX), R9
-	MOVQ   32(AX), R10
-	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
@@ -1186,586 +633,449 @@ block:
 	// sub-block 0, scale 0
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	VPXORD            Z11, Z11, Z11
-	VMOVDQU32         256(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     (R8), Z12, Z9
-	VPDPBUSD.BCST     (R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     (R8)(R9*2), Z12, Z11
+	VPANDD            256(DI), Z0, Z11
+	VPDPBUSD.BCST     (R8), Z11, Z9
+	VPDPBUSD.BCST     (R8)(R9*1), Z11, Z10
 	PREFETCHT1        16384(DI)
 	PREFETCHT0        2048(DI)
-	VMOVDQU32         320(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     4(R8), Z12, Z9
-	VPDPBUSD.BCST     4(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     4(R8)(R9*2), Z12, Z11
-	VMOVDQU32         384(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     8(R8), Z12, Z9
-	VPDPBUSD.BCST     8(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     8(R8)(R9*2), Z12, Z11
+	VPANDD            320(DI), Z0, Z11
+	VPDPBUSD.BCST     4(R8), Z11, Z9
+	VPDPBUSD.BCST     4(R8)(R9*1), Z11, Z10
+	VPANDD            384(DI), Z0, Z11
+	VPDPBUSD.BCST     8(R8), Z11, Z9
+	VPDPBUSD.BCST     8(R8)(R9*1), Z11, Z10
 	PREFETCHT1        16448(DI)
 	PREFETCHT0        2112(DI)
-	VMOVDQU32         448(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     12(R8), Z12, Z9
-	VPDPBUSD.BCST     12(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     12(R8)(R9*2), Z12, Z11
-	VMOVDQU32         512(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     16(R8), Z12, Z9
-	VPDPBUSD.BCST     16(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     16(R8)(R9*2), Z12, Z11
+	VPANDD            448(DI), Z0, Z11
+	VPDPBUSD.BCST     12(R8), Z11, Z9
+	VPDPBUSD.BCST     12(R8)(R9*1), Z11, Z10
+	VPANDD            512(DI), Z0, Z11
+	VPDPBUSD.BCST     16(R8), Z11, Z9
+	VPDPBUSD.BCST     16(R8)(R9*1), Z11, Z10
 	PREFETCHT1        16512(DI)
 	PREFETCHT0        2176(DI)
-	VMOVDQU32         576(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     20(R8), Z12, Z9
-	VPDPBUSD.BCST     20(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     20(R8)(R9*2), Z12, Z11
-	VMOVDQU32         640(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     24(R8), Z12, Z9
-	VPDPBUSD.BCST     24(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     24(R8)(R9*2), Z12, Z11
+	VPANDD            576(DI), Z0, Z11
+	VPDPBUSD.BCST     20(R8), Z11, Z9
+	VPDPBUSD.BCST     20(R8)(R9*1), Z11, Z10
+	VPANDD            640(DI), Z0, Z11
+	VPDPBUSD.BCST     24(R8), Z11, Z9
+	VPDPBUSD.BCST     24(R8)(R9*1), Z11, Z10
 	PREFETCHT1        16576(DI)
 	PREFETCHT0        2240(DI)
-	VMOVDQU32         704(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     28(R8), Z12, Z9
-	VPDPBUSD.BCST     28(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     28(R8)(R9*2), Z12, Z11
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z6, Z12
-	VCVTDQ2PS         Z12, Z12
-	VMULPS            Z4, Z12, Z12
-	VMULPS.BCST       32(R8), Z12, Z13
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z13, Z9, Z0
-	VMULPS.BCST       32(R8)(R9*1), Z12, Z9
-	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z9, Z10, Z1
-	VMULPS.BCST       32(R8)(R9*2), Z12, Z9
+	VPANDD            704(DI), Z0, Z11
+	VPDPBUSD.BCST     28(R8), Z11, Z9
+	VPDPBUSD.BCST     28(R8)(R9*1), Z11, Z10
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z6, Z11
 	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z9, Z11, Z2
+	VMULPS            Z4, Z11, Z11
+	VMULPS.BCST       32(R8), Z11, Z12
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z12, Z9, Z1
+	VMULPS.BCST       32(R8)(R9*1), Z11, Z9
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z9, Z10, Z2
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z8, Z9
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z5, Z9, Z9
-	VFNMADD231PS.BCST 36(R8), Z9, Z0
-	VFNMADD231PS.BCST 36(R8)(R9*1), Z9, Z1
-	VFNMADD231PS.BCST 36(R8)(R9*2), Z9, Z2
+	VFNMADD231PS.BCST 36(R8), Z9, Z1
+	VFNMADD231PS.BCST 36(R8)(R9*1), Z9, Z2
 
 	// sub-block 1, scale 0
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	VPXORD            Z11, Z11, Z11
 	PREFETCHT1        16640(DI)
 	PREFETCHT0        2304(DI)
-	VPSRLD            $0x04, 256(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     48(R8), Z12, Z9
-	VPDPBUSD.BCST     48(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     48(R8)(R9*2), Z12, Z11
-	VPSRLD            $0x04, 320(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     52(R8), Z12, Z9
-	VPDPBUSD.BCST     52(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     52(R8)(R9*2), Z12, Z11
+	VPSRLD            $0x04, 256(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     48(R8), Z11, Z9
+	VPDPBUSD.BCST     48(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x04, 320(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     52(R8), Z11, Z9
+	VPDPBUSD.BCST     52(R8)(R9*1), Z11, Z10
 	PREFETCHT1        16704(DI)
 	PREFETCHT0        2368(DI)
-	VPSRLD            $0x04, 384(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     56(R8), Z12, Z9
-	VPDPBUSD.BCST     56(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     56(R8)(R9*2), Z12, Z11
-	VPSRLD            $0x04, 448(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     60(R8), Z12, Z9
-	VPDPBUSD.BCST     60(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     60(R8)(R9*2), Z12, Z11
+	VPSRLD            $0x04, 384(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     56(R8), Z11, Z9
+	VPDPBUSD.BCST     56(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x04, 448(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     60(R8), Z11, Z9
+	VPDPBUSD.BCST     60(R8)(R9*1), Z11, Z10
 	PREFETCHT1        16768(DI)
 	PREFETCHT0        2432(DI)
-	VPSRLD            $0x04, 512(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     64(R8), Z12, Z9
-	VPDPBUSD.BCST     64(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     64(R8)(R9*2), Z12, Z11
-	VPSRLD            $0x04, 576(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     68(R8), Z12, Z9
-	VPDPBUSD.BCST     68(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     68(R8)(R9*2), Z12, Z11
+	VPSRLD            $0x04, 512(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     64(R8), Z11, Z9
+	VPDPBUSD.BCST     64(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x04, 576(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     68(R8), Z11, Z9
+	VPDPBUSD.BCST     68(R8)(R9*1), Z11, Z10
 	PREFETCHT1        16832(DI)
 	PREFETCHT0        2496(DI)
-	VPSRLD            $0x04, 640(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     72(R8), Z12, Z9
-	VPDPBUSD.BCST     72(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     72(R8)(R9*2), Z12, Z11
+	VPSRLD            $0x04, 640(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     72(R8), Z11, Z9
+	VPDPBUSD.BCST     72(R8)(R9*1), Z11, Z10
 	PREFETCHT1        16896(DI)
 	PREFETCHT0        2560(DI)
-	VPSRLD            $0x04, 704(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     76(R8), Z12, Z9
-	VPDPBUSD.BCST     76(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     76(R8)(R9*2), Z12, Z11
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z6, Z12
-	VCVTDQ2PS         Z12, Z12
-	VMULPS            Z4, Z12, Z12
-	VMULPS.BCST       80(R8), Z12, Z13
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z13, Z9, Z0
-	VMULPS.BCST       80(R8)(R9*1), Z12, Z9
-	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z9, Z10, Z1
-	VMULPS.BCST       80(R8)(R9*2), Z12, Z9
+	VPSRLD            $0x04, 704(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     76(R8), Z11, Z9
+	VPDPBUSD.BCST     76(R8)(R9*1), Z11, Z10
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z6, Z11
 	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z9, Z11, Z2
+	VMULPS            Z4, Z11, Z11
+	VMULPS.BCST       80(R8), Z11, Z12
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z12, Z9, Z1
+	VMULPS.BCST       80(R8)(R9*1), Z11, Z9
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z9, Z10, Z2
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z8, Z9
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z5, Z9, Z9
-	VFNMADD231PS.BCST 84(R8), Z9, Z0
-	VFNMADD231PS.BCST 84(R8)(R9*1), Z9, Z1
-	VFNMADD231PS.BCST 84(R8)(R9*2), Z9, Z2
+	VFNMADD231PS.BCST 84(R8), Z9, Z1
+	VFNMADD231PS.BCST 84(R8)(R9*1), Z9, Z2
 
 	// sub-block 2, scale 0
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	VPXORD            Z11, Z11, Z11
-	VMOVDQU32         768(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     96(R8), Z12, Z9
-	VPDPBUSD.BCST     96(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     96(R8)(R9*2), Z12, Z11
+	VPANDD            768(DI), Z0, Z11
+	VPDPBUSD.BCST     96(R8), Z11, Z9
+	VPDPBUSD.BCST     96(R8)(R9*1), Z11, Z10
 	PREFETCHT1        16960(DI)
 	PREFETCHT0        2624(DI)
-	VMOVDQU32         832(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     100(R8), Z12, Z9
-	VPDPBUSD.BCST     100(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     100(R8)(R9*2), Z12, Z11
-	VMOVDQU32         896(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     104(R8), Z12, Z9
-	VPDPBUSD.BCST     104(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     104(R8)(R9*2), Z12, Z11
+	VPANDD            832(DI), Z0, Z11
+	VPDPBUSD.BCST     100(R8), Z11, Z9
+	VPDPBUSD.BCST     100(R8)(R9*1), Z11, Z10
+	VPANDD            896(DI), Z0, Z11
+	VPDPBUSD.BCST     104(R8), Z11, Z9
+	VPDPBUSD.BCST     104(R8)(R9*1), Z11, Z10
 	PREFETCHT1        17024(DI)
 	PREFETCHT0        2688(DI)
-	VMOVDQU32         960(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     108(R8), Z12, Z9
-	VPDPBUSD.BCST     108(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     108(R8)(R9*2), Z12, Z11
-	VMOVDQU32         1024(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     112(R8), Z12, Z9
-	VPDPBUSD.BCST     112(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     112(R8)(R9*2), Z12, Z11
+	VPANDD            960(DI), Z0, Z11
+	VPDPBUSD.BCST     108(R8), Z11, Z9
+	VPDPBUSD.BCST     108(R8)(R9*1), Z11, Z10
+	VPANDD            1024(DI), Z0, Z11
+	VPDPBUSD.BCST     112(R8), Z11, Z9
+	VPDPBUSD.BCST     112(R8)(R9*1), Z11, Z10
 	PREFETCHT1        17088(DI)
 	PREFETCHT0        2752(DI)
-	VMOVDQU32         1088(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     116(R8), Z12, Z9
-	VPDPBUSD.BCST     116(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     116(R8)(R9*2), Z12, Z11
-	VMOVDQU32         1152(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     120(R8), Z12, Z9
-	VPDPBUSD.BCST     120(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     120(R8)(R9*2), Z12, Z11
+	VPANDD            1088(DI), Z0, Z11
+	VPDPBUSD.BCST     116(R8), Z11, Z9
+	VPDPBUSD.BCST     116(R8)(R9*1), Z11, Z10
+	VPANDD            1152(DI), Z0, Z11
+	VPDPBUSD.BCST     120(R8), Z11, Z9
+	VPDPBUSD.BCST     120(R8)(R9*1), Z11, Z10
 	PREFETCHT1        17152(DI)
 	PREFETCHT0        2816(DI)
-	VMOVDQU32         1216(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     124(R8), Z12, Z9
-	VPDPBUSD.BCST     124(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     124(R8)(R9*2), Z12, Z11
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z6, Z12
-	VCVTDQ2PS         Z12, Z12
-	VMULPS            Z4, Z12, Z12
-	VMULPS.BCST       128(R8), Z12, Z13
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z13, Z9, Z0
-	VMULPS.BCST       128(R8)(R9*1), Z12, Z9
-	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z9, Z10, Z1
-	VMULPS.BCST       128(R8)(R9*2), Z12, Z9
+	VPANDD            1216(DI), Z0, Z11
+	VPDPBUSD.BCST     124(R8), Z11, Z9
+	VPDPBUSD.BCST     124(R8)(R9*1), Z11, Z10
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z6, Z11
 	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z9, Z11, Z2
+	VMULPS            Z4, Z11, Z11
+	VMULPS.BCST       128(R8), Z11, Z12
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z12, Z9, Z1
+	VMULPS.BCST       128(R8)(R9*1), Z11, Z9
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z9, Z10, Z2
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z8, Z9
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z5, Z9, Z9
-	VFNMADD231PS.BCST 132(R8), Z9, Z0
-	VFNMADD231PS.BCST 132(R8)(R9*1), Z9, Z1
-	VFNMADD231PS.BCST 132(R8)(R9*2), Z9, Z2
+	VFNMADD231PS.BCST 132(R8), Z9, Z1
+	VFNMADD231PS.BCST 132(R8)(R9*1), Z9, Z2
 
 	// sub-block 3, scale 0
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	VPXORD            Z11, Z11, Z11
 	PREFETCHT1        17216(DI)
 	PREFETCHT0        2880(DI)
-	VPSRLD            $0x04, 768(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     144(R8), Z12, Z9
-	VPDPBUSD.BCST     144(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     144(R8)(R9*2), Z12, Z11
-	VPSRLD            $0x04, 832(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     148(R8), Z12, Z9
-	VPDPBUSD.BCST     148(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     148(R8)(R9*2), Z12, Z11
+	VPSRLD            $0x04, 768(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     144(R8), Z11, Z9
+	VPDPBUSD.BCST     144(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x04, 832(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     148(R8), Z11, Z9
+	VPDPBUSD.BCST     148(R8)(R9*1), Z11, Z10
 	PREFETCHT1        17280(DI)
 	PREFETCHT0        2944(DI)
-	VPSRLD            $0x04, 896(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     152(R8), Z12, Z9
-	VPDPBUSD.BCST     152(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     152(R8)(R9*2), Z12, Z11
-	VPSRLD            $0x04, 960(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     156(R8), Z12, Z9
-	VPDPBUSD.BCST     156(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     156(R8)(R9*2), Z12, Z11
+	VPSRLD            $0x04, 896(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     152(R8), Z11, Z9
+	VPDPBUSD.BCST     152(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x04, 960(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     156(R8), Z11, Z9
+	VPDPBUSD.BCST     156(R8)(R9*1), Z11, Z10
 	PREFETCHT1        17344(DI)
 	PREFETCHT0        3008(DI)
-	VPSRLD            $0x04, 1024(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     160(R8), Z12, Z9
-	VPDPBUSD.BCST     160(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     160(R8)(R9*2), Z12, Z11
-	VPSRLD            $0x04, 1088(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     164(R8), Z12, Z9
-	VPDPBUSD.BCST     164(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     164(R8)(R9*2), Z12, Z11
+	VPSRLD            $0x04, 1024(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     160(R8), Z11, Z9
+	VPDPBUSD.BCST     160(R8)(R9*1), Z11, Z10
+	VPSRLD            $0x04, 1088(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     164(R8), Z11, Z9
+	VPDPBUSD.BCST     164(R8)(R9*1), Z11, Z10
 	PREFETCHT1        17408(DI)
 	PREFETCHT0        3072(DI)
-	VPSRLD            $0x04, 1152(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     168(R8), Z12, Z9
-	VPDPBUSD.BCST     168(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     168(R8)(R9*2), Z12, Z11
+	VPSRLD            $0x04, 1152(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     168(R8), Z11, Z9
+	VPDPBUSD.BCST     168(R8)(R9*1), Z11, Z10
 	PREFETCHT1        17472(DI)
 	PREFETCHT0        3136(DI)
-	VPSRLD            $0x04, 1216(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     172(R8), Z12, Z9
-	VPDPBUSD.BCST     172(R8)(R9*1), Z12, Z10
-	VPDPBUSD.BCST     172(R8)(R9*2), Z12, Z11
+	VPSRLD            $0x04, 1216(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     172(R8), Z11, Z9
+	VPDPBUSD.BCST     172(R8)(R9*1), Z11, Z10
 	VPSRLD            $0x18, Z6, Z6
 	VCVTDQ2PS         Z6, Z6
 	VMULPS            Z4, Z6, Z6
-	VMULPS.BCST       176(R8), Z6, Z12
+	VMULPS.BCST       176(R8), Z6, Z11
 	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z12, Z9, Z0
-	VMULPS.BCST       176(R8)(R9*1), Z6, Z9
+	VFMADD231PS       Z11, Z9, Z1
+	VMULPS.BCST       176(R8)(R9*1), Z6, Z6
 	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z9, Z10, Z1
-	VMULPS.BCST       176(R8)(R9*2), Z6, Z6
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z6, Z11, Z2
+	VFMADD231PS       Z6, Z10, Z2
 	VPSRLD            $0x18, Z8, Z6
 	VCVTDQ2PS         Z6, Z6
 	VMULPS            Z5, Z6, Z6
-	VFNMADD231PS.BCST 180(R8), Z6, Z0
-	VFNMADD231PS.BCST 180(R8)(R9*1), Z6, Z1
-	VFNMADD231PS.BCST 180(R8)(R9*2), Z6, Z2
+	VFNMADD231PS.BCST 180(R8), Z6, Z1
+	VFNMADD231PS.BCST 180(R8)(R9*1), Z6, Z2
 
 	// sub-block 4, scale 0
 	VPXORD            Z6, Z6, Z6
 	VPXORD            Z8, Z8, Z8
-	VPXORD            Z9, Z9, Z9
-	VMOVDQU32         1280(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     192(R8), Z10, Z6
-	VPDPBUSD.BCST     192(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     192(R8)(R9*2), Z10, Z9
+	VPANDD            1280(DI), Z0, Z9
+	VPDPBUSD.BCST     192(R8), Z9, Z6
+	VPDPBUSD.BCST     192(R8)(R9*1), Z9, Z8
 	PREFETCHT1        17536(DI)
 	PREFETCHT0        3200(DI)
-	VMOVDQU32         1344(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     196(R8), Z10, Z6
-	VPDPBUSD.BCST     196(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     196(R8)(R9*2), Z10, Z9
-	VMOVDQU32         1408(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     200(R8), Z10, Z6
-	VPDPBUSD.BCST     200(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     200(R8)(R9*2), Z10, Z9
+	VPANDD            1344(DI), Z0, Z9
+	VPDPBUSD.BCST     196(R8), Z9, Z6
+	VPDPBUSD.BCST     196(R8)(R9*1), Z9, Z8
+	VPANDD            1408(DI), Z0, Z9
+	VPDPBUSD.BCST     200(R8), Z9, Z6
+	VPDPBUSD.BCST     200(R8)(R9*1), Z9, Z8
 	PREFETCHT1        17600(DI)
 	PREFETCHT0        3264(DI)
-	VMOVDQU32         1472(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     204(R8), Z10, Z6
-	VPDPBUSD.BCST     204(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     204(R8)(R9*2), Z10, Z9
-	VMOVDQU32         1536(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     208(R8), Z10, Z6
-	VPDPBUSD.BCST     208(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     208(R8)(R9*2), Z10, Z9
+	VPANDD            1472(DI), Z0, Z9
+	VPDPBUSD.BCST     204(R8), Z9, Z6
+	VPDPBUSD.BCST     204(R8)(R9*1), Z9, Z8
+	VPANDD            1536(DI), Z0, Z9
+	VPDPBUSD.BCST     208(R8), Z9, Z6
+	VPDPBUSD.BCST     208(R8)(R9*1), Z9, Z8
 	PREFETCHT1        17664(DI)
 	PREFETCHT0        3328(DI)
-	VMOVDQU32         1600(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     212(R8), Z10, Z6
-	VPDPBUSD.BCST     212(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     212(R8)(R9*2), Z10, Z9
-	VMOVDQU32         1664(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     216(R8), Z10, Z6
-	VPDPBUSD.BCST     216(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     216(R8)(R9*2), Z10, Z9
+	VPANDD            1600(DI), Z0, Z9
+	VPDPBUSD.BCST     212(R8), Z9, Z6
+	VPDPBUSD.BCST     212(R8)(R9*1), Z9, Z8
+	VPANDD            1664(DI), Z0, Z9
+	VPDPBUSD.BCST     216(R8), Z9, Z6
+	VPDPBUSD.BCST     216(R8)(R9*1), Z9, Z8
 	PREFETCHT1        17728(DI)
 	PREFETCHT0        3392(DI)
-	VMOVDQU32         1728(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     220(R8), Z10, Z6
-	VPDPBUSD.BCST     220(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     220(R8)(R9*2), Z10, Z9
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z7, Z10
-	VCVTDQ2PS         Z10, Z10
-	VMULPS            Z4, Z10, Z10
-	VMULPS.BCST       224(R8), Z10, Z11
-	VCVTDQ2PS         Z6, Z6
-	VFMADD231PS       Z11, Z6, Z0
-	VMULPS.BCST       224(R8)(R9*1), Z10, Z6
-	VCVTDQ2PS         Z8, Z8
-	VFMADD231PS       Z6, Z8, Z1
-	VMULPS.BCST       224(R8)(R9*2), Z10, Z6
+	VPANDD            1728(DI), Z0, Z9
+	VPDPBUSD.BCST     220(R8), Z9, Z6
+	VPDPBUSD.BCST     220(R8)(R9*1), Z9, Z8
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z7, Z9
 	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z6, Z9, Z2
+	VMULPS            Z4, Z9, Z9
+	VMULPS.BCST       224(R8), Z9, Z10
+	VCVTDQ2PS         Z6, Z6
+	VFMADD231PS       Z10, Z6, Z1
+	VMULPS.BCST       224(R8)(R9*1), Z9, Z6
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z6, Z8, Z2
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z3, Z6
 	VCVTDQ2PS         Z6, Z6
 	VMULPS            Z5, Z6, Z6
-	VFNMADD231PS.BCST 228(R8), Z6, Z0
-	VFNMADD231PS.BCST 228(R8)(R9*1), Z6, Z1
-	VFNMADD231PS.BCST 228(R8)(R9*2), Z6, Z2
+	VFNMADD231PS.BCST 228(R8), Z6, Z1
+	VFNMADD231PS.BCST 228(R8)(R9*1), Z6, Z2
 
 	// sub-block 5, scale 0
 	VPXORD            Z6, Z6, Z6
 	VPXORD            Z8, Z8, Z8
-	VPXORD            Z9, Z9, Z9
 	PREFETCHT1        17792(DI)
 	PREFETCHT0        3456(DI)
-	VPSRLD            $0x04, 1280(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     240(R8), Z10, Z6
-	VPDPBUSD.BCST     240(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     240(R8)(R9*2), Z10, Z9
-	VPSRLD            $0x04, 1344(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     244(R8), Z10, Z6
-	VPDPBUSD.BCST     244(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     244(R8)(R9*2), Z10, Z9
+	VPSRLD            $0x04, 1280(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     240(R8), Z9, Z6
+	VPDPBUSD.BCST     240(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x04, 1344(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     244(R8), Z9, Z6
+	VPDPBUSD.BCST     244(R8)(R9*1), Z9, Z8
 	PREFETCHT1        17856(DI)
 	PREFETCHT0        3520(DI)
-	VPSRLD            $0x04, 1408(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     248(R8), Z10, Z6
-	VPDPBUSD.BCST     248(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     248(R8)(R9*2), Z10, Z9
-	VPSRLD            $0x04, 1472(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     252(R8), Z10, Z6
-	VPDPBUSD.BCST     252(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     252(R8)(R9*2), Z10, Z9
+	VPSRLD            $0x04, 1408(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     248(R8), Z9, Z6
+	VPDPBUSD.BCST     248(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x04, 1472(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     252(R8), Z9, Z6
+	VPDPBUSD.BCST     252(R8)(R9*1), Z9, Z8
 	PREFETCHT1        17920(DI)
 	PREFETCHT0        3584(DI)
-	VPSRLD            $0x04, 1536(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     256(R8), Z10, Z6
-	VPDPBUSD.BCST     256(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     256(R8)(R9*2), Z10, Z9
-	VPSRLD            $0x04, 1600(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     260(R8), Z10, Z6
-	VPDPBUSD.BCST     260(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     260(R8)(R9*2), Z10, Z9
+	VPSRLD            $0x04, 1536(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     256(R8), Z9, Z6
+	VPDPBUSD.BCST     256(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x04, 1600(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     260(R8), Z9, Z6
+	VPDPBUSD.BCST     260(R8)(R9*1), Z9, Z8
 	PREFETCHT1        17984(DI)
 	PREFETCHT0        3648(DI)
-	VPSRLD            $0x04, 1664(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     264(R8), Z10, Z6
-	VPDPBUSD.BCST     264(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     264(R8)(R9*2), Z10, Z9
+	VPSRLD            $0x04, 1664(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     264(R8), Z9, Z6
+	VPDPBUSD.BCST     264(R8)(R9*1), Z9, Z8
 	PREFETCHT1        18048(DI)
 	PREFETCHT0        3712(DI)
-	VPSRLD            $0x04, 1728(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     268(R8), Z10, Z6
-	VPDPBUSD.BCST     268(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     268(R8)(R9*2), Z10, Z9
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z7, Z10
-	VCVTDQ2PS         Z10, Z10
-	VMULPS            Z4, Z10, Z10
-	VMULPS.BCST       272(R8), Z10, Z11
-	VCVTDQ2PS         Z6, Z6
-	VFMADD231PS       Z11, Z6, Z0
-	VMULPS.BCST       272(R8)(R9*1), Z10, Z6
-	VCVTDQ2PS         Z8, Z8
-	VFMADD231PS       Z6, Z8, Z1
-	VMULPS.BCST       272(R8)(R9*2), Z10, Z6
+	VPSRLD            $0x04, 1728(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     268(R8), Z9, Z6
+	VPDPBUSD.BCST     268(R8)(R9*1), Z9, Z8
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z7, Z9
 	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z6, Z9, Z2
+	VMULPS            Z4, Z9, Z9
+	VMULPS.BCST       272(R8), Z9, Z10
+	VCVTDQ2PS         Z6, Z6
+	VFMADD231PS       Z10, Z6, Z1
+	VMULPS.BCST       272(R8)(R9*1), Z9, Z6
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z6, Z8, Z2
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z3, Z6
 	VCVTDQ2PS         Z6, Z6
 	VMULPS            Z5, Z6, Z6
-	VFNMADD231PS.BCST 276(R8), Z6, Z0
-	VFNMADD231PS.BCST 276(R8)(R9*1), Z6, Z1
-	VFNMADD231PS.BCST 276(R8)(R9*2), Z6, Z2
+	VFNMADD231PS.BCST 276(R8), Z6, Z1
+	VFNMADD231PS.BCST 276(R8)(R9*1), Z6, Z2
 
 	// sub-block 6, scale 0
 	VPXORD            Z6, Z6, Z6
 	VPXORD            Z8, Z8, Z8
-	VPXORD            Z9, Z9, Z9
-	VMOVDQU32         1792(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     288(R8), Z10, Z6
-	VPDPBUSD.BCST     288(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     288(R8)(R9*2), Z10, Z9
+	VPANDD            1792(DI), Z0, Z9
+	VPDPBUSD.BCST     288(R8), Z9, Z6
+	VPDPBUSD.BCST     288(R8)(R9*1), Z9, Z8
 	PREFETCHT1        18112(DI)
 	PREFETCHT0        3776(DI)
-	VMOVDQU32         1856(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     292(R8), Z10, Z6
-	VPDPBUSD.BCST     292(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     292(R8)(R9*2), Z10, Z9
-	VMOVDQU32         1920(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     296(R8), Z10, Z6
-	VPDPBUSD.BCST     296(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     296(R8)(R9*2), Z10, Z9
+	VPANDD            1856(DI), Z0, Z9
+	VPDPBUSD.BCST     292(R8), Z9, Z6
+	VPDPBUSD.BCST     292(R8)(R9*1), Z9, Z8
+	VPANDD            1920(DI), Z0, Z9
+	VPDPBUSD.BCST     296(R8), Z9, Z6
+	VPDPBUSD.BCST     296(R8)(R9*1), Z9, Z8
 	PREFETCHT1        18176(DI)
 	PREFETCHT0        3840(DI)
-	VMOVDQU32         1984(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     300(R8), Z10, Z6
-	VPDPBUSD.BCST     300(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     300(R8)(R9*2), Z10, Z9
-	VMOVDQU32         2048(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     304(R8), Z10, Z6
-	VPDPBUSD.BCST     304(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     304(R8)(R9*2), Z10, Z9
+	VPANDD            1984(DI), Z0, Z9
+	VPDPBUSD.BCST     300(R8), Z9, Z6
+	VPDPBUSD.BCST     300(R8)(R9*1), Z9, Z8
+	VPANDD            2048(DI), Z0, Z9
+	VPDPBUSD.BCST     304(R8), Z9, Z6
+	VPDPBUSD.BCST     304(R8)(R9*1), Z9, Z8
 	PREFETCHT1        18240(DI)
 	PREFETCHT0        3904(DI)
-	VMOVDQU32         2112(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     308(R8), Z10, Z6
-	VPDPBUSD.BCST     308(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     308(R8)(R9*2), Z10, Z9
-	VMOVDQU32         2176(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     312(R8), Z10, Z6
-	VPDPBUSD.BCST     312(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     312(R8)(R9*2), Z10, Z9
+	VPANDD            2112(DI), Z0, Z9
+	VPDPBUSD.BCST     308(R8), Z9, Z6
+	VPDPBUSD.BCST     308(R8)(R9*1), Z9, Z8
+	VPANDD            2176(DI), Z0, Z9
+	VPDPBUSD.BCST     312(R8), Z9, Z6
+	VPDPBUSD.BCST     312(R8)(R9*1), Z9, Z8
 	PREFETCHT1        18304(DI)
 	PREFETCHT0        3968(DI)
-	VMOVDQU32         2240(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     316(R8), Z10, Z6
-	VPDPBUSD.BCST     316(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     316(R8)(R9*2), Z10, Z9
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z7, Z10
-	VCVTDQ2PS         Z10, Z10
-	VMULPS            Z4, Z10, Z10
-	VMULPS.BCST       320(R8), Z10, Z11
-	VCVTDQ2PS         Z6, Z6
-	VFMADD231PS       Z11, Z6, Z0
-	VMULPS.BCST       320(R8)(R9*1), Z10, Z6
-	VCVTDQ2PS         Z8, Z8
-	VFMADD231PS       Z6, Z8, Z1
-	VMULPS.BCST       320(R8)(R9*2), Z10, Z6
+	VPANDD            2240(DI), Z0, Z9
+	VPDPBUSD.BCST     316(R8), Z9, Z6
+	VPDPBUSD.BCST     316(R8)(R9*1), Z9, Z8
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z7, Z9
 	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z6, Z9, Z2
+	VMULPS            Z4, Z9, Z9
+	VMULPS.BCST       320(R8), Z9, Z10
+	VCVTDQ2PS         Z6, Z6
+	VFMADD231PS       Z10, Z6, Z1
+	VMULPS.BCST       320(R8)(R9*1), Z9, Z6
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z6, Z8, Z2
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z3, Z6
 	VCVTDQ2PS         Z6, Z6
 	VMULPS            Z5, Z6, Z6
-	VFNMADD231PS.BCST 324(R8), Z6, Z0
-	VFNMADD231PS.BCST 324(R8)(R9*1), Z6, Z1
-	VFNMADD231PS.BCST 324(R8)(R9*2), Z6, Z2
+	VFNMADD231PS.BCST 324(R8), Z6, Z1
+	VFNMADD231PS.BCST 324(R8)(R9*1), Z6, Z2
 
 	// sub-block 7, scale 0
 	VPXORD            Z6, Z6, Z6
 	VPXORD            Z8, Z8, Z8
-	VPXORD            Z9, Z9, Z9
 	PREFETCHT1        18368(DI)
 	PREFETCHT0        4032(DI)
-	VPSRLD            $0x04, 1792(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     336(R8), Z10, Z6
-	VPDPBUSD.BCST     336(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     336(R8)(R9*2), Z10, Z9
-	VPSRLD            $0x04, 1856(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     340(R8), Z10, Z6
-	VPDPBUSD.BCST     340(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     340(R8)(R9*2), Z10, Z9
+	VPSRLD            $0x04, 1792(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     336(R8), Z9, Z6
+	VPDPBUSD.BCST     336(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x04, 1856(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     340(R8), Z9, Z6
+	VPDPBUSD.BCST     340(R8)(R9*1), Z9, Z8
 	PREFETCHT1        18432(DI)
 	PREFETCHT0        4096(DI)
-	VPSRLD            $0x04, 1920(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     344(R8), Z10, Z6
-	VPDPBUSD.BCST     344(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     344(R8)(R9*2), Z10, Z9
-	VPSRLD            $0x04, 1984(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     348(R8), Z10, Z6
-	VPDPBUSD.BCST     348(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     348(R8)(R9*2), Z10, Z9
+	VPSRLD            $0x04, 1920(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     344(R8), Z9, Z6
+	VPDPBUSD.BCST     344(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x04, 1984(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     348(R8), Z9, Z6
+	VPDPBUSD.BCST     348(R8)(R9*1), Z9, Z8
 	PREFETCHT1        18496(DI)
 	PREFETCHT0        4160(DI)
-	VPSRLD            $0x04, 2048(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     352(R8), Z10, Z6
-	VPDPBUSD.BCST     352(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     352(R8)(R9*2), Z10, Z9
-	VPSRLD            $0x04, 2112(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     356(R8), Z10, Z6
-	VPDPBUSD.BCST     356(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     356(R8)(R9*2), Z10, Z9
+	VPSRLD            $0x04, 2048(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     352(R8), Z9, Z6
+	VPDPBUSD.BCST     352(R8)(R9*1), Z9, Z8
+	VPSRLD            $0x04, 2112(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     356(R8), Z9, Z6
+	VPDPBUSD.BCST     356(R8)(R9*1), Z9, Z8
 	PREFETCHT1        18560(DI)
 	PREFETCHT0        4224(DI)
-	VPSRLD            $0x04, 2176(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     360(R8), Z10, Z6
-	VPDPBUSD.BCST     360(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     360(R8)(R9*2), Z10, Z9
+	VPSRLD            $0x04, 2176(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     360(R8), Z9, Z6
+	VPDPBUSD.BCST     360(R8)(R9*1), Z9, Z8
 	PREFETCHT1        18624(DI)
 	PREFETCHT0        4288(DI)
-	VPSRLD            $0x04, 2240(DI), Z10
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPDPBUSD.BCST     364(R8), Z10, Z6
-	VPDPBUSD.BCST     364(R8)(R9*1), Z10, Z8
-	VPDPBUSD.BCST     364(R8)(R9*2), Z10, Z9
+	VPSRLD            $0x04, 2240(DI), Z9
+	VPANDD            Z0, Z9, Z9
+	VPDPBUSD.BCST     364(R8), Z9, Z6
+	VPDPBUSD.BCST     364(R8)(R9*1), Z9, Z8
 	VPSRLD            $0x18, Z7, Z7
 	VCVTDQ2PS         Z7, Z7
 	VMULPS            Z4, Z7, Z7
 	VMULPS.BCST       368(R8), Z7, Z4
 	VCVTDQ2PS         Z6, Z6
-	VFMADD231PS       Z4, Z6, Z0
+	VFMADD231PS       Z4, Z6, Z1
 	VMULPS.BCST       368(R8)(R9*1), Z7, Z4
 	VCVTDQ2PS         Z8, Z8
-	VFMADD231PS       Z4, Z8, Z1
-	VMULPS.BCST       368(R8)(R9*2), Z7, Z4
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z4, Z9, Z2
+	VFMADD231PS       Z4, Z8, Z2
 	VPSRLD            $0x18, Z3, Z3
 	VCVTDQ2PS         Z3, Z3
 	VMULPS            Z5, Z3, Z3
-	VFNMADD231PS.BCST 372(R8), Z3, Z0
-	VFNMADD231PS.BCST 372(R8)(R9*1), Z3, Z1
-	VFNMADD231PS.BCST 372(R8)(R9*2), Z3, Z2
+	VFNMADD231PS.BCST 372(R8), Z3, Z1
+	VFNMADD231PS.BCST 372(R8)(R9*1), Z3, Z2
 	ADDQ              $0x00000180, R8
 	ADDQ              $0x00000900, DI
 	DECQ              R10
 	JNZ               block
 	MOVQ              64(AX), DI
-	VMOVUPS           Z0, (CX)
-	VMOVUPS           Z1, (CX)(DI*1)
-	VMOVUPS           Z2, (CX)(DI*2)
+	VMOVUPS           Z1, (CX)
+	VMOVUPS           Z2, (CX)(DI*1)
 	ADDQ              $0x40, CX
 	ADDQ              16(AX), BX
 	ADDQ              16(AX), SI
@@ -1774,23 +1084,22 @@ block:
 	VZEROUPPER
 	RET
 
-// func Gemv_q4_kx16_q8x_16x4_avx512vnni(a *byte)
+// func Gemv_q4_kx16_q8x_16x3_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_q4_kx16_q8x_16x4_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+TEXT ·Gemv_q4_kx16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
 	MOVQ   SI, DI
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
-	LEAQ   (R9)(R9*2), R10
-	MOVQ   32(AX), R11
-	VPXORD Z0, Z0, Z0
+	MOVQ   32(AX), R10
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -1817,691 +1126,553 @@ block:
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	VPXORD            Z13, Z13, Z13
-	VMOVDQU32         256(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     (R8), Z14, Z10
-	VPDPBUSD.BCST     (R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     (R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     (R8)(R10*1), Z14, Z13
+	VPANDD            256(DI), Z0, Z13
+	VPDPBUSD.BCST     (R8), Z13, Z10
+	VPDPBUSD.BCST     (R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     (R8)(R9*2), Z13, Z12
 	PREFETCHT1        16384(DI)
 	PREFETCHT0        2048(DI)
-	VMOVDQU32         320(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     4(R8), Z14, Z10
-	VPDPBUSD.BCST     4(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     4(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     4(R8)(R10*1), Z14, Z13
-	VMOVDQU32         384(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     8(R8), Z14, Z10
-	VPDPBUSD.BCST     8(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     8(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     8(R8)(R10*1), Z14, Z13
+	VPANDD            320(DI), Z0, Z13
+	VPDPBUSD.BCST     4(R8), Z13, Z10
+	VPDPBUSD.BCST     4(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     4(R8)(R9*2), Z13, Z12
+	VPANDD            384(DI), Z0, Z13
+	VPDPBUSD.BCST     8(R8), Z13, Z10
+	VPDPBUSD.BCST     8(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     8(R8)(R9*2), Z13, Z12
 	PREFETCHT1        16448(DI)
 	PREFETCHT0        2112(DI)
-	VMOVDQU32         448(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     12(R8), Z14, Z10
-	VPDPBUSD.BCST     12(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     12(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     12(R8)(R10*1), Z14, Z13
-	VMOVDQU32         512(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     16(R8), Z14, Z10
-	VPDPBUSD.BCST     16(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     16(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     16(R8)(R10*1), Z14, Z13
+	VPANDD            448(DI), Z0, Z13
+	VPDPBUSD.BCST     12(R8), Z13, Z10
+	VPDPBUSD.BCST     12(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     12(R8)(R9*2), Z13, Z12
+	VPANDD            512(DI), Z0, Z13
+	VPDPBUSD.BCST     16(R8), Z13, Z10
+	VPDPBUSD.BCST     16(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     16(R8)(R9*2), Z13, Z12
 	PREFETCHT1        16512(DI)
 	PREFETCHT0        2176(DI)
-	VMOVDQU32         576(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     20(R8), Z14, Z10
-	VPDPBUSD.BCST     20(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     20(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     20(R8)(R10*1), Z14, Z13
-	VMOVDQU32         640(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     24(R8), Z14, Z10
-	VPDPBUSD.BCST     24(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     24(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     24(R8)(R10*1), Z14, Z13
+	VPANDD            576(DI), Z0, Z13
+	VPDPBUSD.BCST     20(R8), Z13, Z10
+	VPDPBUSD.BCST     20(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     20(R8)(R9*2), Z13, Z12
+	VPANDD            640(DI), Z0, Z13
+	VPDPBUSD.BCST     24(R8), Z13, Z10
+	VPDPBUSD.BCST     24(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     24(R8)(R9*2), Z13, Z12
 	PREFETCHT1        16576(DI)
 	PREFETCHT0        2240(DI)
-	VMOVDQU32         704(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     28(R8), Z14, Z10
-	VPDPBUSD.BCST     28(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     28(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     28(R8)(R10*1), Z14, Z13
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z7, Z14
-	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z5, Z14, Z14
-	VMULPS.BCST       32(R8), Z14, Z15
-	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z15, Z10, Z0
-	VMULPS.BCST       32(R8)(R9*1), Z14, Z10
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z10, Z11, Z1
-	VMULPS.BCST       32(R8)(R9*2), Z14, Z10
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z10, Z12, Z2
-	VMULPS.BCST       32(R8)(R10*1), Z14, Z10
+	VPANDD            704(DI), Z0, Z13
+	VPDPBUSD.BCST     28(R8), Z13, Z10
+	VPDPBUSD.BCST     28(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     28(R8)(R9*2), Z13, Z12
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z7, Z13
 	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z10, Z13, Z3
+	VMULPS            Z5, Z13, Z13
+	VMULPS.BCST       32(R8), Z13, Z14
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z14, Z10, Z1
+	VMULPS.BCST       32(R8)(R9*1), Z13, Z10
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z10, Z11, Z2
+	VMULPS.BCST       32(R8)(R9*2), Z13, Z10
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z10, Z12, Z3
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z9, Z10
 	VCVTDQ2PS         Z10, Z10
 	VMULPS            Z6, Z10, Z10
-	VFNMADD231PS.BCST 36(R8), Z10, Z0
-	VFNMADD231PS.BCST 36(R8)(R9*1), Z10, Z1
-	VFNMADD231PS.BCST 36(R8)(R9*2), Z10, Z2
-	VFNMADD231PS.BCST 36(R8)(R10*1), Z10, Z3
+	VFNMADD231PS.BCST 36(R8), Z10, Z1
+	VFNMADD231PS.BCST 36(R8)(R9*1), Z10, Z2
+	VFNMADD231PS.BCST 36(R8)(R9*2), Z10, Z3
 
 	// sub-block 1, scale 0
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	VPXORD            Z13, Z13, Z13
 	PREFETCHT1        16640(DI)
 	PREFETCHT0        2304(DI)
-	VPSRLD            $0x04, 256(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     48(R8), Z14, Z10
-	VPDPBUSD.BCST     48(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     48(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     48(R8)(R10*1), Z14, Z13
-	VPSRLD            $0x04, 320(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     52(R8), Z14, Z10
-	VPDPBUSD.BCST     52(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     52(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     52(R8)(R10*1), Z14, Z13
+	VPSRLD            $0x04, 256(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     48(R8), Z13, Z10
+	VPDPBUSD.BCST     48(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     48(R8)(R9*2), Z13, Z12
+	VPSRLD            $0x04, 320(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     52(R8), Z13, Z10
+	VPDPBUSD.BCST     52(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     52(R8)(R9*2), Z13, Z12
 	PREFETCHT1        16704(DI)
 	PREFETCHT0        2368(DI)
-	VPSRLD            $0x04, 384(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     56(R8), Z14, Z10
-	VPDPBUSD.BCST     56(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     56(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     56(R8)(R10*1), Z14, Z13
-	VPSRLD            $0x04, 448(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     60(R8), Z14, Z10
-	VPDPBUSD.BCST     60(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     60(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     60(R8)(R10*1), Z14, Z13
+	VPSRLD            $0x04, 384(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     56(R8), Z13, Z10
+	VPDPBUSD.BCST     56(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     56(R8)(R9*2), Z13, Z12
+	VPSRLD            $0x04, 448(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     60(R8), Z13, Z10
+	VPDPBUSD.BCST     60(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     60(R8)(R9*2), Z13, Z12
 	PREFETCHT1        16768(DI)
 	PREFETCHT0        2432(DI)
-	VPSRLD            $0x04, 512(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     64(R8), Z14, Z10
-	VPDPBUSD.BCST     64(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     64(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     64(R8)(R10*1), Z14, Z13
-	VPSRLD            $0x04, 576(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     68(R8), Z14, Z10
-	VPDPBUSD.BCST     68(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     68(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     68(R8)(R10*1), Z14, Z13
+	VPSRLD            $0x04, 512(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     64(R8), Z13, Z10
+	VPDPBUSD.BCST     64(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     64(R8)(R9*2), Z13, Z12
+	VPSRLD            $0x04, 576(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     68(R8), Z13, Z10
+	VPDPBUSD.BCST     68(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     68(R8)(R9*2), Z13, Z12
 	PREFETCHT1        16832(DI)
 	PREFETCHT0        2496(DI)
-	VPSRLD            $0x04, 640(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     72(R8), Z14, Z10
-	VPDPBUSD.BCST     72(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     72(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     72(R8)(R10*1), Z14, Z13
+	VPSRLD            $0x04, 640(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     72(R8), Z13, Z10
+	VPDPBUSD.BCST     72(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     72(R8)(R9*2), Z13, Z12
 	PREFETCHT1        16896(DI)
 	PREFETCHT0        2560(DI)
-	VPSRLD            $0x04, 704(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     76(R8), Z14, Z10
-	VPDPBUSD.BCST     76(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     76(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     76(R8)(R10*1), Z14, Z13
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z7, Z14
-	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z5, Z14, Z14
-	VMULPS.BCST       80(R8), Z14, Z15
-	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z15, Z10, Z0
-	VMULPS.BCST       80(R8)(R9*1), Z14, Z10
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z10, Z11, Z1
-	VMULPS.BCST       80(R8)(R9*2), Z14, Z10
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z10, Z12, Z2
-	VMULPS.BCST       80(R8)(R10*1), Z14, Z10
+	VPSRLD            $0x04, 704(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     76(R8), Z13, Z10
+	VPDPBUSD.BCST     76(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     76(R8)(R9*2), Z13, Z12
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z7, Z13
 	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z10, Z13, Z3
+	VMULPS            Z5, Z13, Z13
+	VMULPS.BCST       80(R8), Z13, Z14
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z14, Z10, Z1
+	VMULPS.BCST       80(R8)(R9*1), Z13, Z10
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z10, Z11, Z2
+	VMULPS.BCST       80(R8)(R9*2), Z13, Z10
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z10, Z12, Z3
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z9, Z10
 	VCVTDQ2PS         Z10, Z10
 	VMULPS            Z6, Z10, Z10
-	VFNMADD231PS.BCST 84(R8), Z10, Z0
-	VFNMADD231PS.BCST 84(R8)(R9*1), Z10, Z1
-	VFNMADD231PS.BCST 84(R8)(R9*2), Z10, Z2
-	VFNMADD231PS.BCST 84(R8)(R10*1), Z10, Z3
+	VFNMADD231PS.BCST 84(R8), Z10, Z1
+	VFNMADD231PS.BCST 84(R8)(R9*1), Z10, Z2
+	VFNMADD231PS.BCST 84(R8)(R9*2), Z10, Z3
 
 	// sub-block 2, scale 0
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	VPXORD            Z13, Z13, Z13
-	VMOVDQU32         768(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     96(R8), Z14, Z10
-	VPDPBUSD.BCST     96(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     96(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     96(R8)(R10*1), Z14, Z13
+	VPANDD            768(DI), Z0, Z13
+	VPDPBUSD.BCST     96(R8), Z13, Z10
+	VPDPBUSD.BCST     96(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     96(R8)(R9*2), Z13, Z12
 	PREFETCHT1        16960(DI)
 	PREFETCHT0        2624(DI)
-	VMOVDQU32         832(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     100(R8), Z14, Z10
-	VPDPBUSD.BCST     100(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     100(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     100(R8)(R10*1), Z14, Z13
-	VMOVDQU32         896(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     104(R8), Z14, Z10
-	VPDPBUSD.BCST     104(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     104(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     104(R8)(R10*1), Z14, Z13
+	VPANDD            832(DI), Z0, Z13
+	VPDPBUSD.BCST     100(R8), Z13, Z10
+	VPDPBUSD.BCST     100(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     100(R8)(R9*2), Z13, Z12
+	VPANDD            896(DI), Z0, Z13
+	VPDPBUSD.BCST     104(R8), Z13, Z10
+	VPDPBUSD.BCST     104(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     104(R8)(R9*2), Z13, Z12
 	PREFETCHT1        17024(DI)
 	PREFETCHT0        2688(DI)
-	VMOVDQU32         960(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     108(R8), Z14, Z10
-	VPDPBUSD.BCST     108(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     108(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     108(R8)(R10*1), Z14, Z13
-	VMOVDQU32         1024(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     112(R8), Z14, Z10
-	VPDPBUSD.BCST     112(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     112(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     112(R8)(R10*1), Z14, Z13
+	VPANDD            960(DI), Z0, Z13
+	VPDPBUSD.BCST     108(R8), Z13, Z10
+	VPDPBUSD.BCST     108(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     108(R8)(R9*2), Z13, Z12
+	VPANDD            1024(DI), Z0, Z13
+	VPDPBUSD.BCST     112(R8), Z13, Z10
+	VPDPBUSD.BCST     112(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     112(R8)(R9*2), Z13, Z12
 	PREFETCHT1        17088(DI)
 	PREFETCHT0        2752(DI)
-	VMOVDQU32         1088(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     116(R8), Z14, Z10
-	VPDPBUSD.BCST     116(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     116(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     116(R8)(R10*1), Z14, Z13
-	VMOVDQU32         1152(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     120(R8), Z14, Z10
-	VPDPBUSD.BCST     120(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     120(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     120(R8)(R10*1), Z14, Z13
+	VPANDD            1088(DI), Z0, Z13
+	VPDPBUSD.BCST     116(R8), Z13, Z10
+	VPDPBUSD.BCST     116(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     116(R8)(R9*2), Z13, Z12
+	VPANDD            1152(DI), Z0, Z13
+	VPDPBUSD.BCST     120(R8), Z13, Z10
+	VPDPBUSD.BCST     120(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     120(R8)(R9*2), Z13, Z12
 	PREFETCHT1        17152(DI)
 	PREFETCHT0        2816(DI)
-	VMOVDQU32         1216(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     124(R8), Z14, Z10
-	VPDPBUSD.BCST     124(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     124(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     124(R8)(R10*1), Z14, Z13
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z7, Z14
-	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z5, Z14, Z14
-	VMULPS.BCST       128(R8), Z14, Z15
-	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z15, Z10, Z0
-	VMULPS.BCST       128(R8)(R9*1), Z14, Z10
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z10, Z11, Z1
-	VMULPS.BCST       128(R8)(R9*2), Z14, Z10
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z10, Z12, Z2
-	VMULPS.BCST       128(R8)(R10*1), Z14, Z10
+	VPANDD            1216(DI), Z0, Z13
+	VPDPBUSD.BCST     124(R8), Z13, Z10
+	VPDPBUSD.BCST     124(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     124(R8)(R9*2), Z13, Z12
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z7, Z13
 	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z10, Z13, Z3
+	VMULPS            Z5, Z13, Z13
+	VMULPS.BCST       128(R8), Z13, Z14
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z14, Z10, Z1
+	VMULPS.BCST       128(R8)(R9*1), Z13, Z10
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z10, Z11, Z2
+	VMULPS.BCST       128(R8)(R9*2), Z13, Z10
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z10, Z12, Z3
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z9, Z10
 	VCVTDQ2PS         Z10, Z10
 	VMULPS            Z6, Z10, Z10
-	VFNMADD231PS.BCST 132(R8), Z10, Z0
-	VFNMADD231PS.BCST 132(R8)(R9*1), Z10, Z1
-	VFNMADD231PS.BCST 132(R8)(R9*2), Z10, Z2
-	VFNMADD231PS.BCST 132(R8)(R10*1), Z10, Z3
+	VFNMADD231PS.BCST 132(R8), Z10, Z1
+	VFNMADD231PS.BCST 132(R8)(R9*1), Z10, Z2
+	VFNMADD231PS.BCST 132(R8)(R9*2), Z10, Z3
 
 	// sub-block 3, scale 0
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	VPXORD            Z13, Z13, Z13
 	PREFETCHT1        17216(DI)
 	PREFETCHT0        2880(DI)
-	VPSRLD            $0x04, 768(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     144(R8), Z14, Z10
-	VPDPBUSD.BCST     144(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     144(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     144(R8)(R10*1), Z14, Z13
-	VPSRLD            $0x04, 832(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     148(R8), Z14, Z10
-	VPDPBUSD.BCST     148(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     148(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     148(R8)(R10*1), Z14, Z13
+	VPSRLD            $0x04, 768(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     144(R8), Z13, Z10
+	VPDPBUSD.BCST     144(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     144(R8)(R9*2), Z13, Z12
+	VPSRLD            $0x04, 832(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     148(R8), Z13, Z10
+	VPDPBUSD.BCST     148(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     148(R8)(R9*2), Z13, Z12
 	PREFETCHT1        17280(DI)
 	PREFETCHT0        2944(DI)
-	VPSRLD            $0x04, 896(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     152(R8), Z14, Z10
-	VPDPBUSD.BCST     152(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     152(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     152(R8)(R10*1), Z14, Z13
-	VPSRLD            $0x04, 960(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     156(R8), Z14, Z10
-	VPDPBUSD.BCST     156(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     156(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     156(R8)(R10*1), Z14, Z13
+	VPSRLD            $0x04, 896(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     152(R8), Z13, Z10
+	VPDPBUSD.BCST     152(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     152(R8)(R9*2), Z13, Z12
+	VPSRLD            $0x04, 960(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     156(R8), Z13, Z10
+	VPDPBUSD.BCST     156(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     156(R8)(R9*2), Z13, Z12
 	PREFETCHT1        17344(DI)
 	PREFETCHT0        3008(DI)
-	VPSRLD            $0x04, 1024(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     160(R8), Z14, Z10
-	VPDPBUSD.BCST     160(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     160(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     160(R8)(R10*1), Z14, Z13
-	VPSRLD            $0x04, 1088(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     164(R8), Z14, Z10
-	VPDPBUSD.BCST     164(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     164(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     164(R8)(R10*1), Z14, Z13
+	VPSRLD            $0x04, 1024(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     160(R8), Z13, Z10
+	VPDPBUSD.BCST     160(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     160(R8)(R9*2), Z13, Z12
+	VPSRLD            $0x04, 1088(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     164(R8), Z13, Z10
+	VPDPBUSD.BCST     164(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     164(R8)(R9*2), Z13, Z12
 	PREFETCHT1        17408(DI)
 	PREFETCHT0        3072(DI)
-	VPSRLD            $0x04, 1152(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     168(R8), Z14, Z10
-	VPDPBUSD.BCST     168(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     168(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     168(R8)(R10*1), Z14, Z13
+	VPSRLD            $0x04, 1152(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     168(R8), Z13, Z10
+	VPDPBUSD.BCST     168(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     168(R8)(R9*2), Z13, Z12
 	PREFETCHT1        17472(DI)
 	PREFETCHT0        3136(DI)
-	VPSRLD            $0x04, 1216(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     172(R8), Z14, Z10
-	VPDPBUSD.BCST     172(R8)(R9*1), Z14, Z11
-	VPDPBUSD.BCST     172(R8)(R9*2), Z14, Z12
-	VPDPBUSD.BCST     172(R8)(R10*1), Z14, Z13
+	VPSRLD            $0x04, 1216(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     172(R8), Z13, Z10
+	VPDPBUSD.BCST     172(R8)(R9*1), Z13, Z11
+	VPDPBUSD.BCST     172(R8)(R9*2), Z13, Z12
 	VPSRLD            $0x18, Z7, Z7
 	VCVTDQ2PS         Z7, Z7
 	VMULPS            Z5, Z7, Z7
-	VMULPS.BCST       176(R8), Z7, Z14
+	VMULPS.BCST       176(R8), Z7, Z13
 	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z14, Z10, Z0
+	VFMADD231PS       Z13, Z10, Z1
 	VMULPS.BCST       176(R8)(R9*1), Z7, Z10
 	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z10, Z11, Z1
-	VMULPS.BCST       176(R8)(R9*2), Z7, Z10
+	VFMADD231PS       Z10, Z11, Z2
+	VMULPS.BCST       176(R8)(R9*2), Z7, Z7
 	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z10, Z12, Z2
-	VMULPS.BCST       176(R8)(R10*1), Z7, Z7
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z7, Z13, Z3
+	VFMADD231PS       Z7, Z12, Z3
 	VPSRLD            $0x18, Z9, Z7
 	VCVTDQ2PS         Z7, Z7
 	VMULPS            Z6, Z7, Z7
-	VFNMADD231PS.BCST 180(R8), Z7, Z0
-	VFNMADD231PS.BCST 180(R8)(R9*1), Z7, Z1
-	VFNMADD231PS.BCST 180(R8)(R9*2), Z7, Z2
-	VFNMADD231PS.BCST 180(R8)(R10*1), Z7, Z3
+	VFNMADD231PS.BCST 180(R8), Z7, Z1
+	VFNMADD231PS.BCST 180(R8)(R9*1), Z7, Z2
+	VFNMADD231PS.BCST 180(R8)(R9*2), Z7, Z3
 
 	// sub-block 4, scale 0
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	VPXORD            Z11, Z11, Z11
-	VMOVDQU32         1280(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     192(R8), Z12, Z7
-	VPDPBUSD.BCST     192(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     192(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     192(R8)(R10*1), Z12, Z11
+	VPANDD            1280(DI), Z0, Z11
+	VPDPBUSD.BCST     192(R8), Z11, Z7
+	VPDPBUSD.BCST     192(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     192(R8)(R9*2), Z11, Z10
 	PREFETCHT1        17536(DI)
 	PREFETCHT0        3200(DI)
-	VMOVDQU32         1344(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     196(R8), Z12, Z7
-	VPDPBUSD.BCST     196(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     196(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     196(R8)(R10*1), Z12, Z11
-	VMOVDQU32         1408(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     200(R8), Z12, Z7
-	VPDPBUSD.BCST     200(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     200(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     200(R8)(R10*1), Z12, Z11
+	VPANDD            1344(DI), Z0, Z11
+	VPDPBUSD.BCST     196(R8), Z11, Z7
+	VPDPBUSD.BCST     196(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     196(R8)(R9*2), Z11, Z10
+	VPANDD            1408(DI), Z0, Z11
+	VPDPBUSD.BCST     200(R8), Z11, Z7
+	VPDPBUSD.BCST     200(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     200(R8)(R9*2), Z11, Z10
 	PREFETCHT1        17600(DI)
 	PREFETCHT0        3264(DI)
-	VMOVDQU32         1472(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     204(R8), Z12, Z7
-	VPDPBUSD.BCST     204(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     204(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     204(R8)(R10*1), Z12, Z11
-	VMOVDQU32         1536(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     208(R8), Z12, Z7
-	VPDPBUSD.BCST     208(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     208(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     208(R8)(R10*1), Z12, Z11
+	VPANDD            1472(DI), Z0, Z11
+	VPDPBUSD.BCST     204(R8), Z11, Z7
+	VPDPBUSD.BCST     204(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     204(R8)(R9*2), Z11, Z10
+	VPANDD            1536(DI), Z0, Z11
+	VPDPBUSD.BCST     208(R8), Z11, Z7
+	VPDPBUSD.BCST     208(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     208(R8)(R9*2), Z11, Z10
 	PREFETCHT1        17664(DI)
 	PREFETCHT0        3328(DI)
-	VMOVDQU32         1600(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     212(R8), Z12, Z7
-	VPDPBUSD.BCST     212(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     212(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     212(R8)(R10*1), Z12, Z11
-	VMOVDQU32         1664(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     216(R8), Z12, Z7
-	VPDPBUSD.BCST     216(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     216(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     216(R8)(R10*1), Z12, Z11
+	VPANDD            1600(DI), Z0, Z11
+	VPDPBUSD.BCST     212(R8), Z11, Z7
+	VPDPBUSD.BCST     212(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     212(R8)(R9*2), Z11, Z10
+	VPANDD            1664(DI), Z0, Z11
+	VPDPBUSD.BCST     216(R8), Z11, Z7
+	VPDPBUSD.BCST     216(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     216(R8)(R9*2), Z11, Z10
 	PREFETCHT1        17728(DI)
 	PREFETCHT0        3392(DI)
-	VMOVDQU32         1728(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     220(R8), Z12, Z7
-	VPDPBUSD.BCST     220(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     220(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     220(R8)(R10*1), Z12, Z11
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z8, Z12
-	VCVTDQ2PS         Z12, Z12
-	VMULPS            Z5, Z12, Z12
-	VMULPS.BCST       224(R8), Z12, Z13
-	VCVTDQ2PS         Z7, Z7
-	VFMADD231PS       Z13, Z7, Z0
-	VMULPS.BCST       224(R8)(R9*1), Z12, Z7
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z7, Z9, Z1
-	VMULPS.BCST       224(R8)(R9*2), Z12, Z7
-	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z7, Z10, Z2
-	VMULPS.BCST       224(R8)(R10*1), Z12, Z7
+	VPANDD            1728(DI), Z0, Z11
+	VPDPBUSD.BCST     220(R8), Z11, Z7
+	VPDPBUSD.BCST     220(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     220(R8)(R9*2), Z11, Z10
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z8, Z11
 	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z7, Z11, Z3
+	VMULPS            Z5, Z11, Z11
+	VMULPS.BCST       224(R8), Z11, Z12
+	VCVTDQ2PS         Z7, Z7
+	VFMADD231PS       Z12, Z7, Z1
+	VMULPS.BCST       224(R8)(R9*1), Z11, Z7
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z7, Z9, Z2
+	VMULPS.BCST       224(R8)(R9*2), Z11, Z7
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z7, Z10, Z3
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z4, Z7
 	VCVTDQ2PS         Z7, Z7
 	VMULPS            Z6, Z7, Z7
-	VFNMADD231PS.BCST 228(R8), Z7, Z0
-	VFNMADD231PS.BCST 228(R8)(R9*1), Z7, Z1
-	VFNMADD231PS.BCST 228(R8)(R9*2), Z7, Z2
-	VFNMADD231PS.BCST 228(R8)(R10*1), Z7, Z3
+	VFNMADD231PS.BCST 228(R8), Z7, Z1
+	VFNMADD231PS.BCST 228(R8)(R9*1), Z7, Z2
+	VFNMADD231PS.BCST 228(R8)(R9*2), Z7, Z3
 
 	// sub-block 5, scale 0
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	VPXORD            Z11, Z11, Z11
 	PREFETCHT1        17792(DI)
 	PREFETCHT0        3456(DI)
-	VPSRLD            $0x04, 1280(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     240(R8), Z12, Z7
-	VPDPBUSD.BCST     240(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     240(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     240(R8)(R10*1), Z12, Z11
-	VPSRLD            $0x04, 1344(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     244(R8), Z12, Z7
-	VPDPBUSD.BCST     244(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     244(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     244(R8)(R10*1), Z12, Z11
+	VPSRLD            $0x04, 1280(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     240(R8), Z11, Z7
+	VPDPBUSD.BCST     240(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     240(R8)(R9*2), Z11, Z10
+	VPSRLD            $0x04, 1344(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     244(R8), Z11, Z7
+	VPDPBUSD.BCST     244(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     244(R8)(R9*2), Z11, Z10
 	PREFETCHT1        17856(DI)
 	PREFETCHT0        3520(DI)
-	VPSRLD            $0x04, 1408(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     248(R8), Z12, Z7
-	VPDPBUSD.BCST     248(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     248(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     248(R8)(R10*1), Z12, Z11
-	VPSRLD            $0x04, 1472(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     252(R8), Z12, Z7
-	VPDPBUSD.BCST     252(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     252(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     252(R8)(R10*1), Z12, Z11
+	VPSRLD            $0x04, 1408(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     248(R8), Z11, Z7
+	VPDPBUSD.BCST     248(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     248(R8)(R9*2), Z11, Z10
+	VPSRLD            $0x04, 1472(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     252(R8), Z11, Z7
+	VPDPBUSD.BCST     252(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     252(R8)(R9*2), Z11, Z10
 	PREFETCHT1        17920(DI)
 	PREFETCHT0        3584(DI)
-	VPSRLD            $0x04, 1536(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     256(R8), Z12, Z7
-	VPDPBUSD.BCST     256(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     256(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     256(R8)(R10*1), Z12, Z11
-	VPSRLD            $0x04, 1600(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     260(R8), Z12, Z7
-	VPDPBUSD.BCST     260(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     260(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     260(R8)(R10*1), Z12, Z11
+	VPSRLD            $0x04, 1536(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     256(R8), Z11, Z7
+	VPDPBUSD.BCST     256(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     256(R8)(R9*2), Z11, Z10
+	VPSRLD            $0x04, 1600(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     260(R8), Z11, Z7
+	VPDPBUSD.BCST     260(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     260(R8)(R9*2), Z11, Z10
 	PREFETCHT1        17984(DI)
 	PREFETCHT0        3648(DI)
-	VPSRLD            $0x04, 1664(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     264(R8), Z12, Z7
-	VPDPBUSD.BCST     264(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     264(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     264(R8)(R10*1), Z12, Z11
+	VPSRLD            $0x04, 1664(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     264(R8), Z11, Z7
+	VPDPBUSD.BCST     264(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     264(R8)(R9*2), Z11, Z10
 	PREFETCHT1        18048(DI)
 	PREFETCHT0        3712(DI)
-	VPSRLD            $0x04, 1728(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     268(R8), Z12, Z7
-	VPDPBUSD.BCST     268(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     268(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     268(R8)(R10*1), Z12, Z11
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z8, Z12
-	VCVTDQ2PS         Z12, Z12
-	VMULPS            Z5, Z12, Z12
-	VMULPS.BCST       272(R8), Z12, Z13
-	VCVTDQ2PS         Z7, Z7
-	VFMADD231PS       Z13, Z7, Z0
-	VMULPS.BCST       272(R8)(R9*1), Z12, Z7
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z7, Z9, Z1
-	VMULPS.BCST       272(R8)(R9*2), Z12, Z7
-	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z7, Z10, Z2
-	VMULPS.BCST       272(R8)(R10*1), Z12, Z7
+	VPSRLD            $0x04, 1728(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     268(R8), Z11, Z7
+	VPDPBUSD.BCST     268(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     268(R8)(R9*2), Z11, Z10
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z8, Z11
 	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z7, Z11, Z3
+	VMULPS            Z5, Z11, Z11
+	VMULPS.BCST       272(R8), Z11, Z12
+	VCVTDQ2PS         Z7, Z7
+	VFMADD231PS       Z12, Z7, Z1
+	VMULPS.BCST       272(R8)(R9*1), Z11, Z7
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z7, Z9, Z2
+	VMULPS.BCST       272(R8)(R9*2), Z11, Z7
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z7, Z10, Z3
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z4, Z7
 	VCVTDQ2PS         Z7, Z7
 	VMULPS            Z6, Z7, Z7
-	VFNMADD231PS.BCST 276(R8), Z7, Z0
-	VFNMADD231PS.BCST 276(R8)(R9*1), Z7, Z1
-	VFNMADD231PS.BCST 276(R8)(R9*2), Z7, Z2
-	VFNMADD231PS.BCST 276(R8)(R10*1), Z7, Z3
+	VFNMADD231PS.BCST 276(R8), Z7, Z1
+	VFNMADD231PS.BCST 276(R8)(R9*1), Z7, Z2
+	VFNMADD231PS.BCST 276(R8)(R9*2), Z7, Z3
 
 	// sub-block 6, scale 0
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	VPXORD            Z11, Z11, Z11
-	VMOVDQU32         1792(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     288(R8), Z12, Z7
-	VPDPBUSD.BCST     288(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     288(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     288(R8)(R10*1), Z12, Z11
+	VPANDD            1792(DI), Z0, Z11
+	VPDPBUSD.BCST     288(R8), Z11, Z7
+	VPDPBUSD.BCST     288(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     288(R8)(R9*2), Z11, Z10
 	PREFETCHT1        18112(DI)
 	PREFETCHT0        3776(DI)
-	VMOVDQU32         1856(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     292(R8), Z12, Z7
-	VPDPBUSD.BCST     292(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     292(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     292(R8)(R10*1), Z12, Z11
-	VMOVDQU32         1920(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     296(R8), Z12, Z7
-	VPDPBUSD.BCST     296(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     296(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     296(R8)(R10*1), Z12, Z11
+	VPANDD            1856(DI), Z0, Z11
+	VPDPBUSD.BCST     292(R8), Z11, Z7
+	VPDPBUSD.BCST     292(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     292(R8)(R9*2), Z11, Z10
+	VPANDD            1920(DI), Z0, Z11
+	VPDPBUSD.BCST     296(R8), Z11, Z7
+	VPDPBUSD.BCST     296(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     296(R8)(R9*2), Z11, Z10
 	PREFETCHT1        18176(DI)
 	PREFETCHT0        3840(DI)
-	VMOVDQU32         1984(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     300(R8), Z12, Z7
-	VPDPBUSD.BCST     300(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     300(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     300(R8)(R10*1), Z12, Z11
-	VMOVDQU32         2048(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     304(R8), Z12, Z7
-	VPDPBUSD.BCST     304(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     304(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     304(R8)(R10*1), Z12, Z11
+	VPANDD            1984(DI), Z0, Z11
+	VPDPBUSD.BCST     300(R8), Z11, Z7
+	VPDPBUSD.BCST     300(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     300(R8)(R9*2), Z11, Z10
+	VPANDD            2048(DI), Z0, Z11
+	VPDPBUSD.BCST     304(R8), Z11, Z7
+	VPDPBUSD.BCST     304(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     304(R8)(R9*2), Z11, Z10
 	PREFETCHT1        18240(DI)
 	PREFETCHT0        3904(DI)
-	VMOVDQU32         2112(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     308(R8), Z12, Z7
-	VPDPBUSD.BCST     308(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     308(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     308(R8)(R10*1), Z12, Z11
-	VMOVDQU32         2176(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     312(R8), Z12, Z7
-	VPDPBUSD.BCST     312(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     312(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     312(R8)(R10*1), Z12, Z11
+	VPANDD            2112(DI), Z0, Z11
+	VPDPBUSD.BCST     308(R8), Z11, Z7
+	VPDPBUSD.BCST     308(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     308(R8)(R9*2), Z11, Z10
+	VPANDD            2176(DI), Z0, Z11
+	VPDPBUSD.BCST     312(R8), Z11, Z7
+	VPDPBUSD.BCST     312(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     312(R8)(R9*2), Z11, Z10
 	PREFETCHT1        18304(DI)
 	PREFETCHT0        3968(DI)
-	VMOVDQU32         2240(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     316(R8), Z12, Z7
-	VPDPBUSD.BCST     316(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     316(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     316(R8)(R10*1), Z12, Z11
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z8, Z12
-	VCVTDQ2PS         Z12, Z12
-	VMULPS            Z5, Z12, Z12
-	VMULPS.BCST       320(R8), Z12, Z13
-	VCVTDQ2PS         Z7, Z7
-	VFMADD231PS       Z13, Z7, Z0
-	VMULPS.BCST       320(R8)(R9*1), Z12, Z7
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z7, Z9, Z1
-	VMULPS.BCST       320(R8)(R9*2), Z12, Z7
-	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z7, Z10, Z2
-	VMULPS.BCST       320(R8)(R10*1), Z12, Z7
+	VPANDD            2240(DI), Z0, Z11
+	VPDPBUSD.BCST     316(R8), Z11, Z7
+	VPDPBUSD.BCST     316(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     316(R8)(R9*2), Z11, Z10
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z8, Z11
 	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z7, Z11, Z3
+	VMULPS            Z5, Z11, Z11
+	VMULPS.BCST       320(R8), Z11, Z12
+	VCVTDQ2PS         Z7, Z7
+	VFMADD231PS       Z12, Z7, Z1
+	VMULPS.BCST       320(R8)(R9*1), Z11, Z7
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z7, Z9, Z2
+	VMULPS.BCST       320(R8)(R9*2), Z11, Z7
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z7, Z10, Z3
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z4, Z7
 	VCVTDQ2PS         Z7, Z7
 	VMULPS            Z6, Z7, Z7
-	VFNMADD231PS.BCST 324(R8), Z7, Z0
-	VFNMADD231PS.BCST 324(R8)(R9*1), Z7, Z1
-	VFNMADD231PS.BCST 324(R8)(R9*2), Z7, Z2
-	VFNMADD231PS.BCST 324(R8)(R10*1), Z7, Z3
+	VFNMADD231PS.BCST 324(R8), Z7, Z1
+	VFNMADD231PS.BCST 324(R8)(R9*1), Z7, Z2
+	VFNMADD231PS.BCST 324(R8)(R9*2), Z7, Z3
 
 	// sub-block 7, scale 0
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
-	VPXORD            Z11, Z11, Z11
 	PREFETCHT1        18368(DI)
 	PREFETCHT0        4032(DI)
-	VPSRLD            $0x04, 1792(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     336(R8), Z12, Z7
-	VPDPBUSD.BCST     336(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     336(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     336(R8)(R10*1), Z12, Z11
-	VPSRLD            $0x04, 1856(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     340(R8), Z12, Z7
-	VPDPBUSD.BCST     340(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     340(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     340(R8)(R10*1), Z12, Z11
+	VPSRLD            $0x04, 1792(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     336(R8), Z11, Z7
+	VPDPBUSD.BCST     336(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     336(R8)(R9*2), Z11, Z10
+	VPSRLD            $0x04, 1856(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     340(R8), Z11, Z7
+	VPDPBUSD.BCST     340(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     340(R8)(R9*2), Z11, Z10
 	PREFETCHT1        18432(DI)
 	PREFETCHT0        4096(DI)
-	VPSRLD            $0x04, 1920(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     344(R8), Z12, Z7
-	VPDPBUSD.BCST     344(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     344(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     344(R8)(R10*1), Z12, Z11
-	VPSRLD            $0x04, 1984(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     348(R8), Z12, Z7
-	VPDPBUSD.BCST     348(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     348(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     348(R8)(R10*1), Z12, Z11
+	VPSRLD            $0x04, 1920(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     344(R8), Z11, Z7
+	VPDPBUSD.BCST     344(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     344(R8)(R9*2), Z11, Z10
+	VPSRLD            $0x04, 1984(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     348(R8), Z11, Z7
+	VPDPBUSD.BCST     348(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     348(R8)(R9*2), Z11, Z10
 	PREFETCHT1        18496(DI)
 	PREFETCHT0        4160(DI)
-	VPSRLD            $0x04, 2048(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     352(R8), Z12, Z7
-	VPDPBUSD.BCST     352(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     352(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     352(R8)(R10*1), Z12, Z11
-	VPSRLD            $0x04, 2112(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     356(R8), Z12, Z7
-	VPDPBUSD.BCST     356(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     356(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     356(R8)(R10*1), Z12, Z11
+	VPSRLD            $0x04, 2048(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     352(R8), Z11, Z7
+	VPDPBUSD.BCST     352(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     352(R8)(R9*2), Z11, Z10
+	VPSRLD            $0x04, 2112(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     356(R8), Z11, Z7
+	VPDPBUSD.BCST     356(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     356(R8)(R9*2), Z11, Z10
 	PREFETCHT1        18560(DI)
 	PREFETCHT0        4224(DI)
-	VPSRLD            $0x04, 2176(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     360(R8), Z12, Z7
-	VPDPBUSD.BCST     360(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     360(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     360(R8)(R10*1), Z12, Z11
+	VPSRLD            $0x04, 2176(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     360(R8), Z11, Z7
+	VPDPBUSD.BCST     360(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     360(R8)(R9*2), Z11, Z10
 	PREFETCHT1        18624(DI)
 	PREFETCHT0        4288(DI)
-	VPSRLD            $0x04, 2240(DI), Z12
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPDPBUSD.BCST     364(R8), Z12, Z7
-	VPDPBUSD.BCST     364(R8)(R9*1), Z12, Z9
-	VPDPBUSD.BCST     364(R8)(R9*2), Z12, Z10
-	VPDPBUSD.BCST     364(R8)(R10*1), Z12, Z11
+	VPSRLD            $0x04, 2240(DI), Z11
+	VPANDD            Z0, Z11, Z11
+	VPDPBUSD.BCST     364(R8), Z11, Z7
+	VPDPBUSD.BCST     364(R8)(R9*1), Z11, Z9
+	VPDPBUSD.BCST     364(R8)(R9*2), Z11, Z10
 	VPSRLD            $0x18, Z8, Z8
 	VCVTDQ2PS         Z8, Z8
 	VMULPS            Z5, Z8, Z8
 	VMULPS.BCST       368(R8), Z8, Z5
 	VCVTDQ2PS         Z7, Z7
-	VFMADD231PS       Z5, Z7, Z0
+	VFMADD231PS       Z5, Z7, Z1
 	VMULPS.BCST       368(R8)(R9*1), Z8, Z5
 	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z5, Z9, Z1
+	VFMADD231PS       Z5, Z9, Z2
 	VMULPS.BCST       368(R8)(R9*2), Z8, Z5
 	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z5, Z10, Z2
-	VMULPS.BCST       368(R8)(R10*1), Z8, Z5
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z5, Z11, Z3
+	VFMADD231PS       Z5, Z10, Z3
 	VPSRLD            $0x18, Z4, Z4
 	VCVTDQ2PS         Z4, Z4
 	VMULPS            Z6, Z4, Z4
-	VFNMADD231PS.BCST 372(R8), Z4, Z0
-	VFNMADD231PS.BCST 372(R8)(R9*1), Z4, Z1
-	VFNMADD231PS.BCST 372(R8)(R9*2), Z4, Z2
-	VFNMADD231PS.BCST 372(R8)(R10*1), Z4, Z3
+	VFNMADD231PS.BCST 372(R8), Z4, Z1
+	VFNMADD231PS.BCST 372(R8)(R9*1), Z4, Z2
+	VFNMADD231PS.BCST 372(R8)(R9*2), Z4, Z3
 	ADDQ              $0x00000180, R8
 	ADDQ              $0x00000900, DI
-	DECQ              R11
+	DECQ              R10
 	JNZ               block
 	MOVQ              64(AX), DI
-	LEAQ              (DI)(DI*2), R8
-	VMOVUPS           Z0, (CX)
-	VMOVUPS           Z1, (CX)(DI*1)
-	VMOVUPS           Z2, (CX)(DI*2)
-	VMOVUPS           Z3, (CX)(R8*1)
+	VMOVUPS           Z1, (CX)
+	VMOVUPS           Z2, (CX)(DI*1)
+	VMOVUPS           Z3, (CX)(DI*2)
 	ADDQ              $0x40, CX
 	ADDQ              16(AX), BX
 	ADDQ              16(AX), SI
@@ -2510,14 +1681,15 @@ block:
 	VZEROUPPER
 	RET
 
-// func Gemv_q4_kx16_q8x_16x5_avx512vnni(a *byte)
+// func Gemv_q4_kx16_q8x_16x4_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_q4_kx16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+TEXT ·Gemv_q4_kx16_q8x_16x4_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -2526,7 +1698,6 @@ tile:
 	MOVQ   48(AX), R9
 	LEAQ   (R9)(R9*2), R10
 	MOVQ   32(AX), R11
-	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -2555,795 +1726,658 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	VPXORD            Z15, Z15, Z15
-	VMOVDQU32         256(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     (R8), Z16, Z11
-	VPDPBUSD.BCST     (R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     (R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     (R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     (R8)(R9*4), Z16, Z15
+	VPANDD            256(DI), Z0, Z15
+	VPDPBUSD.BCST     (R8), Z15, Z11
+	VPDPBUSD.BCST     (R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     (R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     (R8)(R10*1), Z15, Z14
 	PREFETCHT1        16384(DI)
 	PREFETCHT0        2048(DI)
-	VMOVDQU32         320(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     4(R8), Z16, Z11
-	VPDPBUSD.BCST     4(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     4(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     4(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     4(R8)(R9*4), Z16, Z15
-	VMOVDQU32         384(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     8(R8), Z16, Z11
-	VPDPBUSD.BCST     8(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     8(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     8(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     8(R8)(R9*4), Z16, Z15
+	VPANDD            320(DI), Z0, Z15
+	VPDPBUSD.BCST     4(R8), Z15, Z11
+	VPDPBUSD.BCST     4(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     4(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     4(R8)(R10*1), Z15, Z14
+	VPANDD            384(DI), Z0, Z15
+	VPDPBUSD.BCST     8(R8), Z15, Z11
+	VPDPBUSD.BCST     8(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     8(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     8(R8)(R10*1), Z15, Z14
 	PREFETCHT1        16448(DI)
 	PREFETCHT0        2112(DI)
-	VMOVDQU32         448(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     12(R8), Z16, Z11
-	VPDPBUSD.BCST     12(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     12(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     12(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     12(R8)(R9*4), Z16, Z15
-	VMOVDQU32         512(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     16(R8), Z16, Z11
-	VPDPBUSD.BCST     16(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     16(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     16(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     16(R8)(R9*4), Z16, Z15
+	VPANDD            448(DI), Z0, Z15
+	VPDPBUSD.BCST     12(R8), Z15, Z11
+	VPDPBUSD.BCST     12(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     12(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     12(R8)(R10*1), Z15, Z14
+	VPANDD            512(DI), Z0, Z15
+	VPDPBUSD.BCST     16(R8), Z15, Z11
+	VPDPBUSD.BCST     16(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     16(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     16(R8)(R10*1), Z15, Z14
 	PREFETCHT1        16512(DI)
 	PREFETCHT0        2176(DI)
-	VMOVDQU32         576(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     20(R8), Z16, Z11
-	VPDPBUSD.BCST     20(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     20(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     20(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     20(R8)(R9*4), Z16, Z15
-	VMOVDQU32         640(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     24(R8), Z16, Z11
-	VPDPBUSD.BCST     24(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     24(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     24(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     24(R8)(R9*4), Z16, Z15
+	VPANDD            576(DI), Z0, Z15
+	VPDPBUSD.BCST     20(R8), Z15, Z11
+	VPDPBUSD.BCST     20(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     20(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     20(R8)(R10*1), Z15, Z14
+	VPANDD            640(DI), Z0, Z15
+	VPDPBUSD.BCST     24(R8), Z15, Z11
+	VPDPBUSD.BCST     24(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     24(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     24(R8)(R10*1), Z15, Z14
 	PREFETCHT1        16576(DI)
 	PREFETCHT0        2240(DI)
-	VMOVDQU32         704(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     28(R8), Z16, Z11
-	VPDPBUSD.BCST     28(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     28(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     28(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     28(R8)(R9*4), Z16, Z15
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z8, Z16
-	VCVTDQ2PS         Z16, Z16
-	VMULPS            Z6, Z16, Z16
-	VMULPS.BCST       32(R8), Z16, Z17
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z17, Z11, Z0
-	VMULPS.BCST       32(R8)(R9*1), Z16, Z11
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z11, Z12, Z1
-	VMULPS.BCST       32(R8)(R9*2), Z16, Z11
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z11, Z13, Z2
-	VMULPS.BCST       32(R8)(R10*1), Z16, Z11
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z11, Z14, Z3
-	VMULPS.BCST       32(R8)(R9*4), Z16, Z11
+	VPANDD            704(DI), Z0, Z15
+	VPDPBUSD.BCST     28(R8), Z15, Z11
+	VPDPBUSD.BCST     28(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     28(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     28(R8)(R10*1), Z15, Z14
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z8, Z15
 	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z11, Z15, Z4
+	VMULPS            Z6, Z15, Z15
+	VMULPS.BCST       32(R8), Z15, Z16
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z16, Z11, Z1
+	VMULPS.BCST       32(R8)(R9*1), Z15, Z11
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z11, Z12, Z2
+	VMULPS.BCST       32(R8)(R9*2), Z15, Z11
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z11, Z13, Z3
+	VMULPS.BCST       32(R8)(R10*1), Z15, Z11
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z11, Z14, Z4
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z10, Z11
 	VCVTDQ2PS         Z11, Z11
 	VMULPS            Z7, Z11, Z11
-	VFNMADD231PS.BCST 36(R8), Z11, Z0
-	VFNMADD231PS.BCST 36(R8)(R9*1), Z11, Z1
-	VFNMADD231PS.BCST 36(R8)(R9*2), Z11, Z2
-	VFNMADD231PS.BCST 36(R8)(R10*1), Z11, Z3
-	VFNMADD231PS.BCST 36(R8)(R9*4), Z11, Z4
+	VFNMADD231PS.BCST 36(R8), Z11, Z1
+	VFNMADD231PS.BCST 36(R8)(R9*1), Z11, Z2
+	VFNMADD231PS.BCST 36(R8)(R9*2), Z11, Z3
+	VFNMADD231PS.BCST 36(R8)(R10*1), Z11, Z4
 
 	// sub-block 1, scale 0
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	VPXORD            Z15, Z15, Z15
 	PREFETCHT1        16640(DI)
 	PREFETCHT0        2304(DI)
-	VPSRLD            $0x04, 256(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     48(R8), Z16, Z11
-	VPDPBUSD.BCST     48(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     48(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     48(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     48(R8)(R9*4), Z16, Z15
-	VPSRLD            $0x04, 320(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     52(R8), Z16, Z11
-	VPDPBUSD.BCST     52(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     52(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     52(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     52(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 256(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     48(R8), Z15, Z11
+	VPDPBUSD.BCST     48(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     48(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     48(R8)(R10*1), Z15, Z14
+	VPSRLD            $0x04, 320(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     52(R8), Z15, Z11
+	VPDPBUSD.BCST     52(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     52(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     52(R8)(R10*1), Z15, Z14
 	PREFETCHT1        16704(DI)
 	PREFETCHT0        2368(DI)
-	VPSRLD            $0x04, 384(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     56(R8), Z16, Z11
-	VPDPBUSD.BCST     56(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     56(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     56(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     56(R8)(R9*4), Z16, Z15
-	VPSRLD            $0x04, 448(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     60(R8), Z16, Z11
-	VPDPBUSD.BCST     60(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     60(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     60(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     60(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 384(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     56(R8), Z15, Z11
+	VPDPBUSD.BCST     56(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     56(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     56(R8)(R10*1), Z15, Z14
+	VPSRLD            $0x04, 448(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     60(R8), Z15, Z11
+	VPDPBUSD.BCST     60(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     60(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     60(R8)(R10*1), Z15, Z14
 	PREFETCHT1        16768(DI)
 	PREFETCHT0        2432(DI)
-	VPSRLD            $0x04, 512(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     64(R8), Z16, Z11
-	VPDPBUSD.BCST     64(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     64(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     64(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     64(R8)(R9*4), Z16, Z15
-	VPSRLD            $0x04, 576(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     68(R8), Z16, Z11
-	VPDPBUSD.BCST     68(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     68(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     68(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     68(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 512(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     64(R8), Z15, Z11
+	VPDPBUSD.BCST     64(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     64(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     64(R8)(R10*1), Z15, Z14
+	VPSRLD            $0x04, 576(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     68(R8), Z15, Z11
+	VPDPBUSD.BCST     68(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     68(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     68(R8)(R10*1), Z15, Z14
 	PREFETCHT1        16832(DI)
 	PREFETCHT0        2496(DI)
-	VPSRLD            $0x04, 640(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     72(R8), Z16, Z11
-	VPDPBUSD.BCST     72(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     72(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     72(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     72(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 640(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     72(R8), Z15, Z11
+	VPDPBUSD.BCST     72(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     72(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     72(R8)(R10*1), Z15, Z14
 	PREFETCHT1        16896(DI)
 	PREFETCHT0        2560(DI)
-	VPSRLD            $0x04, 704(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     76(R8), Z16, Z11
-	VPDPBUSD.BCST     76(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     76(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     76(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     76(R8)(R9*4), Z16, Z15
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z8, Z16
-	VCVTDQ2PS         Z16, Z16
-	VMULPS            Z6, Z16, Z16
-	VMULPS.BCST       80(R8), Z16, Z17
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z17, Z11, Z0
-	VMULPS.BCST       80(R8)(R9*1), Z16, Z11
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z11, Z12, Z1
-	VMULPS.BCST       80(R8)(R9*2), Z16, Z11
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z11, Z13, Z2
-	VMULPS.BCST       80(R8)(R10*1), Z16, Z11
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z11, Z14, Z3
-	VMULPS.BCST       80(R8)(R9*4), Z16, Z11
+	VPSRLD            $0x04, 704(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     76(R8), Z15, Z11
+	VPDPBUSD.BCST     76(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     76(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     76(R8)(R10*1), Z15, Z14
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z8, Z15
 	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z11, Z15, Z4
+	VMULPS            Z6, Z15, Z15
+	VMULPS.BCST       80(R8), Z15, Z16
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z16, Z11, Z1
+	VMULPS.BCST       80(R8)(R9*1), Z15, Z11
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z11, Z12, Z2
+	VMULPS.BCST       80(R8)(R9*2), Z15, Z11
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z11, Z13, Z3
+	VMULPS.BCST       80(R8)(R10*1), Z15, Z11
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z11, Z14, Z4
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z10, Z11
 	VCVTDQ2PS         Z11, Z11
 	VMULPS            Z7, Z11, Z11
-	VFNMADD231PS.BCST 84(R8), Z11, Z0
-	VFNMADD231PS.BCST 84(R8)(R9*1), Z11, Z1
-	VFNMADD231PS.BCST 84(R8)(R9*2), Z11, Z2
-	VFNMADD231PS.BCST 84(R8)(R10*1), Z11, Z3
-	VFNMADD231PS.BCST 84(R8)(R9*4), Z11, Z4
+	VFNMADD231PS.BCST 84(R8), Z11, Z1
+	VFNMADD231PS.BCST 84(R8)(R9*1), Z11, Z2
+	VFNMADD231PS.BCST 84(R8)(R9*2), Z11, Z3
+	VFNMADD231PS.BCST 84(R8)(R10*1), Z11, Z4
 
 	// sub-block 2, scale 0
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	VPXORD            Z15, Z15, Z15
-	VMOVDQU32         768(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     96(R8), Z16, Z11
-	VPDPBUSD.BCST     96(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     96(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     96(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     96(R8)(R9*4), Z16, Z15
+	VPANDD            768(DI), Z0, Z15
+	VPDPBUSD.BCST     96(R8), Z15, Z11
+	VPDPBUSD.BCST     96(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     96(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     96(R8)(R10*1), Z15, Z14
 	PREFETCHT1        16960(DI)
 	PREFETCHT0        2624(DI)
-	VMOVDQU32         832(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     100(R8), Z16, Z11
-	VPDPBUSD.BCST     100(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     100(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     100(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     100(R8)(R9*4), Z16, Z15
-	VMOVDQU32         896(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     104(R8), Z16, Z11
-	VPDPBUSD.BCST     104(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     104(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     104(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     104(R8)(R9*4), Z16, Z15
+	VPANDD            832(DI), Z0, Z15
+	VPDPBUSD.BCST     100(R8), Z15, Z11
+	VPDPBUSD.BCST     100(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     100(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     100(R8)(R10*1), Z15, Z14
+	VPANDD            896(DI), Z0, Z15
+	VPDPBUSD.BCST     104(R8), Z15, Z11
+	VPDPBUSD.BCST     104(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     104(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     104(R8)(R10*1), Z15, Z14
 	PREFETCHT1        17024(DI)
 	PREFETCHT0        2688(DI)
-	VMOVDQU32         960(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     108(R8), Z16, Z11
-	VPDPBUSD.BCST     108(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     108(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     108(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     108(R8)(R9*4), Z16, Z15
-	VMOVDQU32         1024(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     112(R8), Z16, Z11
-	VPDPBUSD.BCST     112(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     112(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     112(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     112(R8)(R9*4), Z16, Z15
+	VPANDD            960(DI), Z0, Z15
+	VPDPBUSD.BCST     108(R8), Z15, Z11
+	VPDPBUSD.BCST     108(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     108(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     108(R8)(R10*1), Z15, Z14
+	VPANDD            1024(DI), Z0, Z15
+	VPDPBUSD.BCST     112(R8), Z15, Z11
+	VPDPBUSD.BCST     112(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     112(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     112(R8)(R10*1), Z15, Z14
 	PREFETCHT1        17088(DI)
 	PREFETCHT0        2752(DI)
-	VMOVDQU32         1088(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     116(R8), Z16, Z11
-	VPDPBUSD.BCST     116(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     116(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     116(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     116(R8)(R9*4), Z16, Z15
-	VMOVDQU32         1152(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     120(R8), Z16, Z11
-	VPDPBUSD.BCST     120(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     120(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     120(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     120(R8)(R9*4), Z16, Z15
+	VPANDD            1088(DI), Z0, Z15
+	VPDPBUSD.BCST     116(R8), Z15, Z11
+	VPDPBUSD.BCST     116(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     116(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     116(R8)(R10*1), Z15, Z14
+	VPANDD            1152(DI), Z0, Z15
+	VPDPBUSD.BCST     120(R8), Z15, Z11
+	VPDPBUSD.BCST     120(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     120(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     120(R8)(R10*1), Z15, Z14
 	PREFETCHT1        17152(DI)
 	PREFETCHT0        2816(DI)
-	VMOVDQU32         1216(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     124(R8), Z16, Z11
-	VPDPBUSD.BCST     124(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     124(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     124(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     124(R8)(R9*4), Z16, Z15
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z8, Z16
-	VCVTDQ2PS         Z16, Z16
-	VMULPS            Z6, Z16, Z16
-	VMULPS.BCST       128(R8), Z16, Z17
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z17, Z11, Z0
-	VMULPS.BCST       128(R8)(R9*1), Z16, Z11
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z11, Z12, Z1
-	VMULPS.BCST       128(R8)(R9*2), Z16, Z11
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z11, Z13, Z2
-	VMULPS.BCST       128(R8)(R10*1), Z16, Z11
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z11, Z14, Z3
-	VMULPS.BCST       128(R8)(R9*4), Z16, Z11
+	VPANDD            1216(DI), Z0, Z15
+	VPDPBUSD.BCST     124(R8), Z15, Z11
+	VPDPBUSD.BCST     124(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     124(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     124(R8)(R10*1), Z15, Z14
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z8, Z15
 	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z11, Z15, Z4
+	VMULPS            Z6, Z15, Z15
+	VMULPS.BCST       128(R8), Z15, Z16
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z16, Z11, Z1
+	VMULPS.BCST       128(R8)(R9*1), Z15, Z11
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z11, Z12, Z2
+	VMULPS.BCST       128(R8)(R9*2), Z15, Z11
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z11, Z13, Z3
+	VMULPS.BCST       128(R8)(R10*1), Z15, Z11
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z11, Z14, Z4
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z10, Z11
 	VCVTDQ2PS         Z11, Z11
 	VMULPS            Z7, Z11, Z11
-	VFNMADD231PS.BCST 132(R8), Z11, Z0
-	VFNMADD231PS.BCST 132(R8)(R9*1), Z11, Z1
-	VFNMADD231PS.BCST 132(R8)(R9*2), Z11, Z2
-	VFNMADD231PS.BCST 132(R8)(R10*1), Z11, Z3
-	VFNMADD231PS.BCST 132(R8)(R9*4), Z11, Z4
+	VFNMADD231PS.BCST 132(R8), Z11, Z1
+	VFNMADD231PS.BCST 132(R8)(R9*1), Z11, Z2
+	VFNMADD231PS.BCST 132(R8)(R9*2), Z11, Z3
+	VFNMADD231PS.BCST 132(R8)(R10*1), Z11, Z4
 
 	// sub-block 3, scale 0
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	VPXORD            Z15, Z15, Z15
 	PREFETCHT1        17216(DI)
 	PREFETCHT0        2880(DI)
-	VPSRLD            $0x04, 768(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     144(R8), Z16, Z11
-	VPDPBUSD.BCST     144(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     144(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     144(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     144(R8)(R9*4), Z16, Z15
-	VPSRLD            $0x04, 832(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     148(R8), Z16, Z11
-	VPDPBUSD.BCST     148(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     148(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     148(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     148(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 768(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     144(R8), Z15, Z11
+	VPDPBUSD.BCST     144(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     144(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     144(R8)(R10*1), Z15, Z14
+	VPSRLD            $0x04, 832(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     148(R8), Z15, Z11
+	VPDPBUSD.BCST     148(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     148(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     148(R8)(R10*1), Z15, Z14
 	PREFETCHT1        17280(DI)
 	PREFETCHT0        2944(DI)
-	VPSRLD            $0x04, 896(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     152(R8), Z16, Z11
-	VPDPBUSD.BCST     152(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     152(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     152(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     152(R8)(R9*4), Z16, Z15
-	VPSRLD            $0x04, 960(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     156(R8), Z16, Z11
-	VPDPBUSD.BCST     156(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     156(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     156(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     156(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 896(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     152(R8), Z15, Z11
+	VPDPBUSD.BCST     152(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     152(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     152(R8)(R10*1), Z15, Z14
+	VPSRLD            $0x04, 960(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     156(R8), Z15, Z11
+	VPDPBUSD.BCST     156(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     156(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     156(R8)(R10*1), Z15, Z14
 	PREFETCHT1        17344(DI)
 	PREFETCHT0        3008(DI)
-	VPSRLD            $0x04, 1024(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     160(R8), Z16, Z11
-	VPDPBUSD.BCST     160(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     160(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     160(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     160(R8)(R9*4), Z16, Z15
-	VPSRLD            $0x04, 1088(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     164(R8), Z16, Z11
-	VPDPBUSD.BCST     164(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     164(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     164(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     164(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 1024(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     160(R8), Z15, Z11
+	VPDPBUSD.BCST     160(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     160(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     160(R8)(R10*1), Z15, Z14
+	VPSRLD            $0x04, 1088(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     164(R8), Z15, Z11
+	VPDPBUSD.BCST     164(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     164(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     164(R8)(R10*1), Z15, Z14
 	PREFETCHT1        17408(DI)
 	PREFETCHT0        3072(DI)
-	VPSRLD            $0x04, 1152(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     168(R8), Z16, Z11
-	VPDPBUSD.BCST     168(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     168(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     168(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     168(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 1152(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     168(R8), Z15, Z11
+	VPDPBUSD.BCST     168(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     168(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     168(R8)(R10*1), Z15, Z14
 	PREFETCHT1        17472(DI)
 	PREFETCHT0        3136(DI)
-	VPSRLD            $0x04, 1216(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     172(R8), Z16, Z11
-	VPDPBUSD.BCST     172(R8)(R9*1), Z16, Z12
-	VPDPBUSD.BCST     172(R8)(R9*2), Z16, Z13
-	VPDPBUSD.BCST     172(R8)(R10*1), Z16, Z14
-	VPDPBUSD.BCST     172(R8)(R9*4), Z16, Z15
+	VPSRLD            $0x04, 1216(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     172(R8), Z15, Z11
+	VPDPBUSD.BCST     172(R8)(R9*1), Z15, Z12
+	VPDPBUSD.BCST     172(R8)(R9*2), Z15, Z13
+	VPDPBUSD.BCST     172(R8)(R10*1), Z15, Z14
 	VPSRLD            $0x18, Z8, Z8
 	VCVTDQ2PS         Z8, Z8
 	VMULPS            Z6, Z8, Z8
-	VMULPS.BCST       176(R8), Z8, Z16
+	VMULPS.BCST       176(R8), Z8, Z15
 	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z16, Z11, Z0
+	VFMADD231PS       Z15, Z11, Z1
 	VMULPS.BCST       176(R8)(R9*1), Z8, Z11
 	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z11, Z12, Z1
+	VFMADD231PS       Z11, Z12, Z2
 	VMULPS.BCST       176(R8)(R9*2), Z8, Z11
 	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z11, Z13, Z2
-	VMULPS.BCST       176(R8)(R10*1), Z8, Z11
+	VFMADD231PS       Z11, Z13, Z3
+	VMULPS.BCST       176(R8)(R10*1), Z8, Z8
 	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z11, Z14, Z3
-	VMULPS.BCST       176(R8)(R9*4), Z8, Z8
-	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z8, Z15, Z4
+	VFMADD231PS       Z8, Z14, Z4
 	VPSRLD            $0x18, Z10, Z8
 	VCVTDQ2PS         Z8, Z8
 	VMULPS            Z7, Z8, Z8
-	VFNMADD231PS.BCST 180(R8), Z8, Z0
-	VFNMADD231PS.BCST 180(R8)(R9*1), Z8, Z1
-	VFNMADD231PS.BCST 180(R8)(R9*2), Z8, Z2
-	VFNMADD231PS.BCST 180(R8)(R10*1), Z8, Z3
-	VFNMADD231PS.BCST 180(R8)(R9*4), Z8, Z4
+	VFNMADD231PS.BCST 180(R8), Z8, Z1
+	VFNMADD231PS.BCST 180(R8)(R9*1), Z8, Z2
+	VFNMADD231PS.BCST 180(R8)(R9*2), Z8, Z3
+	VFNMADD231PS.BCST 180(R8)(R10*1), Z8, Z4
 
 	// sub-block 4, scale 0
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	VPXORD            Z13, Z13, Z13
-	VMOVDQU32         1280(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     192(R8), Z14, Z8
-	VPDPBUSD.BCST     192(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     192(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     192(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     192(R8)(R9*4), Z14, Z13
+	VPANDD            1280(DI), Z0, Z13
+	VPDPBUSD.BCST     192(R8), Z13, Z8
+	VPDPBUSD.BCST     192(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     192(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     192(R8)(R10*1), Z13, Z12
 	PREFETCHT1        17536(DI)
 	PREFETCHT0        3200(DI)
-	VMOVDQU32         1344(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     196(R8), Z14, Z8
-	VPDPBUSD.BCST     196(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     196(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     196(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     196(R8)(R9*4), Z14, Z13
-	VMOVDQU32         1408(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     200(R8), Z14, Z8
-	VPDPBUSD.BCST     200(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     200(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     200(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     200(R8)(R9*4), Z14, Z13
+	VPANDD            1344(DI), Z0, Z13
+	VPDPBUSD.BCST     196(R8), Z13, Z8
+	VPDPBUSD.BCST     196(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     196(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     196(R8)(R10*1), Z13, Z12
+	VPANDD            1408(DI), Z0, Z13
+	VPDPBUSD.BCST     200(R8), Z13, Z8
+	VPDPBUSD.BCST     200(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     200(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     200(R8)(R10*1), Z13, Z12
 	PREFETCHT1        17600(DI)
 	PREFETCHT0        3264(DI)
-	VMOVDQU32         1472(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     204(R8), Z14, Z8
-	VPDPBUSD.BCST     204(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     204(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     204(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     204(R8)(R9*4), Z14, Z13
-	VMOVDQU32         1536(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     208(R8), Z14, Z8
-	VPDPBUSD.BCST     208(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     208(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     208(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     208(R8)(R9*4), Z14, Z13
+	VPANDD            1472(DI), Z0, Z13
+	VPDPBUSD.BCST     204(R8), Z13, Z8
+	VPDPBUSD.BCST     204(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     204(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     204(R8)(R10*1), Z13, Z12
+	VPANDD            1536(DI), Z0, Z13
+	VPDPBUSD.BCST     208(R8), Z13, Z8
+	VPDPBUSD.BCST     208(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     208(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     208(R8)(R10*1), Z13, Z12
 	PREFETCHT1        17664(DI)
 	PREFETCHT0        3328(DI)
-	VMOVDQU32         1600(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     212(R8), Z14, Z8
-	VPDPBUSD.BCST     212(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     212(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     212(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     212(R8)(R9*4), Z14, Z13
-	VMOVDQU32         1664(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     216(R8), Z14, Z8
-	VPDPBUSD.BCST     216(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     216(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     216(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     216(R8)(R9*4), Z14, Z13
+	VPANDD            1600(DI), Z0, Z13
+	VPDPBUSD.BCST     212(R8), Z13, Z8
+	VPDPBUSD.BCST     212(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     212(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     212(R8)(R10*1), Z13, Z12
+	VPANDD            1664(DI), Z0, Z13
+	VPDPBUSD.BCST     216(R8), Z13, Z8
+	VPDPBUSD.BCST     216(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     216(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     216(R8)(R10*1), Z13, Z12
 	PREFETCHT1        17728(DI)
 	PREFETCHT0        3392(DI)
-	VMOVDQU32         1728(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     220(R8), Z14, Z8
-	VPDPBUSD.BCST     220(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     220(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     220(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     220(R8)(R9*4), Z14, Z13
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z9, Z14
-	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z6, Z14, Z14
-	VMULPS.BCST       224(R8), Z14, Z15
-	VCVTDQ2PS         Z8, Z8
-	VFMADD231PS       Z15, Z8, Z0
-	VMULPS.BCST       224(R8)(R9*1), Z14, Z8
-	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z8, Z10, Z1
-	VMULPS.BCST       224(R8)(R9*2), Z14, Z8
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z8, Z11, Z2
-	VMULPS.BCST       224(R8)(R10*1), Z14, Z8
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z8, Z12, Z3
-	VMULPS.BCST       224(R8)(R9*4), Z14, Z8
+	VPANDD            1728(DI), Z0, Z13
+	VPDPBUSD.BCST     220(R8), Z13, Z8
+	VPDPBUSD.BCST     220(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     220(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     220(R8)(R10*1), Z13, Z12
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z9, Z13
 	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z8, Z13, Z4
+	VMULPS            Z6, Z13, Z13
+	VMULPS.BCST       224(R8), Z13, Z14
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z14, Z8, Z1
+	VMULPS.BCST       224(R8)(R9*1), Z13, Z8
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z8, Z10, Z2
+	VMULPS.BCST       224(R8)(R9*2), Z13, Z8
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z8, Z11, Z3
+	VMULPS.BCST       224(R8)(R10*1), Z13, Z8
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z8, Z12, Z4
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z5, Z8
 	VCVTDQ2PS         Z8, Z8
 	VMULPS            Z7, Z8, Z8
-	VFNMADD231PS.BCST 228(R8), Z8, Z0
-	VFNMADD231PS.BCST 228(R8)(R9*1), Z8, Z1
-	VFNMADD231PS.BCST 228(R8)(R9*2), Z8, Z2
-	VFNMADD231PS.BCST 228(R8)(R10*1), Z8, Z3
-	VFNMADD231PS.BCST 228(R8)(R9*4), Z8, Z4
+	VFNMADD231PS.BCST 228(R8), Z8, Z1
+	VFNMADD231PS.BCST 228(R8)(R9*1), Z8, Z2
+	VFNMADD231PS.BCST 228(R8)(R9*2), Z8, Z3
+	VFNMADD231PS.BCST 228(R8)(R10*1), Z8, Z4
 
 	// sub-block 5, scale 0
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	VPXORD            Z13, Z13, Z13
 	PREFETCHT1        17792(DI)
 	PREFETCHT0        3456(DI)
-	VPSRLD            $0x04, 1280(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     240(R8), Z14, Z8
-	VPDPBUSD.BCST     240(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     240(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     240(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     240(R8)(R9*4), Z14, Z13
-	VPSRLD            $0x04, 1344(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     244(R8), Z14, Z8
-	VPDPBUSD.BCST     244(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     244(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     244(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     244(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 1280(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     240(R8), Z13, Z8
+	VPDPBUSD.BCST     240(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     240(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     240(R8)(R10*1), Z13, Z12
+	VPSRLD            $0x04, 1344(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     244(R8), Z13, Z8
+	VPDPBUSD.BCST     244(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     244(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     244(R8)(R10*1), Z13, Z12
 	PREFETCHT1        17856(DI)
 	PREFETCHT0        3520(DI)
-	VPSRLD            $0x04, 1408(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     248(R8), Z14, Z8
-	VPDPBUSD.BCST     248(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     248(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     248(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     248(R8)(R9*4), Z14, Z13
-	VPSRLD            $0x04, 1472(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     252(R8), Z14, Z8
-	VPDPBUSD.BCST     252(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     252(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     252(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     252(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 1408(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     248(R8), Z13, Z8
+	VPDPBUSD.BCST     248(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     248(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     248(R8)(R10*1), Z13, Z12
+	VPSRLD            $0x04, 1472(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     252(R8), Z13, Z8
+	VPDPBUSD.BCST     252(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     252(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     252(R8)(R10*1), Z13, Z12
 	PREFETCHT1        17920(DI)
 	PREFETCHT0        3584(DI)
-	VPSRLD            $0x04, 1536(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     256(R8), Z14, Z8
-	VPDPBUSD.BCST     256(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     256(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     256(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     256(R8)(R9*4), Z14, Z13
-	VPSRLD            $0x04, 1600(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     260(R8), Z14, Z8
-	VPDPBUSD.BCST     260(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     260(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     260(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     260(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 1536(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     256(R8), Z13, Z8
+	VPDPBUSD.BCST     256(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     256(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     256(R8)(R10*1), Z13, Z12
+	VPSRLD            $0x04, 1600(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     260(R8), Z13, Z8
+	VPDPBUSD.BCST     260(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     260(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     260(R8)(R10*1), Z13, Z12
 	PREFETCHT1        17984(DI)
 	PREFETCHT0        3648(DI)
-	VPSRLD            $0x04, 1664(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     264(R8), Z14, Z8
-	VPDPBUSD.BCST     264(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     264(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     264(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     264(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 1664(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     264(R8), Z13, Z8
+	VPDPBUSD.BCST     264(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     264(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     264(R8)(R10*1), Z13, Z12
 	PREFETCHT1        18048(DI)
 	PREFETCHT0        3712(DI)
-	VPSRLD            $0x04, 1728(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     268(R8), Z14, Z8
-	VPDPBUSD.BCST     268(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     268(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     268(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     268(R8)(R9*4), Z14, Z13
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z9, Z14
-	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z6, Z14, Z14
-	VMULPS.BCST       272(R8), Z14, Z15
-	VCVTDQ2PS         Z8, Z8
-	VFMADD231PS       Z15, Z8, Z0
-	VMULPS.BCST       272(R8)(R9*1), Z14, Z8
-	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z8, Z10, Z1
-	VMULPS.BCST       272(R8)(R9*2), Z14, Z8
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z8, Z11, Z2
-	VMULPS.BCST       272(R8)(R10*1), Z14, Z8
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z8, Z12, Z3
-	VMULPS.BCST       272(R8)(R9*4), Z14, Z8
+	VPSRLD            $0x04, 1728(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     268(R8), Z13, Z8
+	VPDPBUSD.BCST     268(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     268(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     268(R8)(R10*1), Z13, Z12
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z9, Z13
 	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z8, Z13, Z4
+	VMULPS            Z6, Z13, Z13
+	VMULPS.BCST       272(R8), Z13, Z14
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z14, Z8, Z1
+	VMULPS.BCST       272(R8)(R9*1), Z13, Z8
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z8, Z10, Z2
+	VMULPS.BCST       272(R8)(R9*2), Z13, Z8
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z8, Z11, Z3
+	VMULPS.BCST       272(R8)(R10*1), Z13, Z8
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z8, Z12, Z4
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z5, Z8
 	VCVTDQ2PS         Z8, Z8
 	VMULPS            Z7, Z8, Z8
-	VFNMADD231PS.BCST 276(R8), Z8, Z0
-	VFNMADD231PS.BCST 276(R8)(R9*1), Z8, Z1
-	VFNMADD231PS.BCST 276(R8)(R9*2), Z8, Z2
-	VFNMADD231PS.BCST 276(R8)(R10*1), Z8, Z3
-	VFNMADD231PS.BCST 276(R8)(R9*4), Z8, Z4
+	VFNMADD231PS.BCST 276(R8), Z8, Z1
+	VFNMADD231PS.BCST 276(R8)(R9*1), Z8, Z2
+	VFNMADD231PS.BCST 276(R8)(R9*2), Z8, Z3
+	VFNMADD231PS.BCST 276(R8)(R10*1), Z8, Z4
 
 	// sub-block 6, scale 0
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	VPXORD            Z13, Z13, Z13
-	VMOVDQU32         1792(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     288(R8), Z14, Z8
-	VPDPBUSD.BCST     288(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     288(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     288(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     288(R8)(R9*4), Z14, Z13
+	VPANDD            1792(DI), Z0, Z13
+	VPDPBUSD.BCST     288(R8), Z13, Z8
+	VPDPBUSD.BCST     288(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     288(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     288(R8)(R10*1), Z13, Z12
 	PREFETCHT1        18112(DI)
 	PREFETCHT0        3776(DI)
-	VMOVDQU32         1856(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     292(R8), Z14, Z8
-	VPDPBUSD.BCST     292(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     292(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     292(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     292(R8)(R9*4), Z14, Z13
-	VMOVDQU32         1920(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     296(R8), Z14, Z8
-	VPDPBUSD.BCST     296(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     296(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     296(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     296(R8)(R9*4), Z14, Z13
+	VPANDD            1856(DI), Z0, Z13
+	VPDPBUSD.BCST     292(R8), Z13, Z8
+	VPDPBUSD.BCST     292(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     292(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     292(R8)(R10*1), Z13, Z12
+	VPANDD            1920(DI), Z0, Z13
+	VPDPBUSD.BCST     296(R8), Z13, Z8
+	VPDPBUSD.BCST     296(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     296(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     296(R8)(R10*1), Z13, Z12
 	PREFETCHT1        18176(DI)
 	PREFETCHT0        3840(DI)
-	VMOVDQU32         1984(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     300(R8), Z14, Z8
-	VPDPBUSD.BCST     300(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     300(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     300(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     300(R8)(R9*4), Z14, Z13
-	VMOVDQU32         2048(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     304(R8), Z14, Z8
-	VPDPBUSD.BCST     304(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     304(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     304(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     304(R8)(R9*4), Z14, Z13
+	VPANDD            1984(DI), Z0, Z13
+	VPDPBUSD.BCST     300(R8), Z13, Z8
+	VPDPBUSD.BCST     300(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     300(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     300(R8)(R10*1), Z13, Z12
+	VPANDD            2048(DI), Z0, Z13
+	VPDPBUSD.BCST     304(R8), Z13, Z8
+	VPDPBUSD.BCST     304(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     304(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     304(R8)(R10*1), Z13, Z12
 	PREFETCHT1        18240(DI)
 	PREFETCHT0        3904(DI)
-	VMOVDQU32         2112(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     308(R8), Z14, Z8
-	VPDPBUSD.BCST     308(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     308(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     308(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     308(R8)(R9*4), Z14, Z13
-	VMOVDQU32         2176(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     312(R8), Z14, Z8
-	VPDPBUSD.BCST     312(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     312(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     312(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     312(R8)(R9*4), Z14, Z13
+	VPANDD            2112(DI), Z0, Z13
+	VPDPBUSD.BCST     308(R8), Z13, Z8
+	VPDPBUSD.BCST     308(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     308(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     308(R8)(R10*1), Z13, Z12
+	VPANDD            2176(DI), Z0, Z13
+	VPDPBUSD.BCST     312(R8), Z13, Z8
+	VPDPBUSD.BCST     312(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     312(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     312(R8)(R10*1), Z13, Z12
 	PREFETCHT1        18304(DI)
 	PREFETCHT0        3968(DI)
-	VMOVDQU32         2240(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     316(R8), Z14, Z8
-	VPDPBUSD.BCST     316(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     316(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     316(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     316(R8)(R9*4), Z14, Z13
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z9, Z14
-	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z6, Z14, Z14
-	VMULPS.BCST       320(R8), Z14, Z15
-	VCVTDQ2PS         Z8, Z8
-	VFMADD231PS       Z15, Z8, Z0
-	VMULPS.BCST       320(R8)(R9*1), Z14, Z8
-	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z8, Z10, Z1
-	VMULPS.BCST       320(R8)(R9*2), Z14, Z8
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z8, Z11, Z2
-	VMULPS.BCST       320(R8)(R10*1), Z14, Z8
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z8, Z12, Z3
-	VMULPS.BCST       320(R8)(R9*4), Z14, Z8
+	VPANDD            2240(DI), Z0, Z13
+	VPDPBUSD.BCST     316(R8), Z13, Z8
+	VPDPBUSD.BCST     316(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     316(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     316(R8)(R10*1), Z13, Z12
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z9, Z13
 	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z8, Z13, Z4
+	VMULPS            Z6, Z13, Z13
+	VMULPS.BCST       320(R8), Z13, Z14
+	VCVTDQ2PS         Z8, Z8
+	VFMADD231PS       Z14, Z8, Z1
+	VMULPS.BCST       320(R8)(R9*1), Z13, Z8
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z8, Z10, Z2
+	VMULPS.BCST       320(R8)(R9*2), Z13, Z8
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z8, Z11, Z3
+	VMULPS.BCST       320(R8)(R10*1), Z13, Z8
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z8, Z12, Z4
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z5, Z8
 	VCVTDQ2PS         Z8, Z8
 	VMULPS            Z7, Z8, Z8
-	VFNMADD231PS.BCST 324(R8), Z8, Z0
-	VFNMADD231PS.BCST 324(R8)(R9*1), Z8, Z1
-	VFNMADD231PS.BCST 324(R8)(R9*2), Z8, Z2
-	VFNMADD231PS.BCST 324(R8)(R10*1), Z8, Z3
-	VFNMADD231PS.BCST 324(R8)(R9*4), Z8, Z4
+	VFNMADD231PS.BCST 324(R8), Z8, Z1
+	VFNMADD231PS.BCST 324(R8)(R9*1), Z8, Z2
+	VFNMADD231PS.BCST 324(R8)(R9*2), Z8, Z3
+	VFNMADD231PS.BCST 324(R8)(R10*1), Z8, Z4
 
 	// sub-block 7, scale 0
 	VPXORD            Z8, Z8, Z8
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
-	VPXORD            Z13, Z13, Z13
 	PREFETCHT1        18368(DI)
 	PREFETCHT0        4032(DI)
-	VPSRLD            $0x04, 1792(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     336(R8), Z14, Z8
-	VPDPBUSD.BCST     336(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     336(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     336(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     336(R8)(R9*4), Z14, Z13
-	VPSRLD            $0x04, 1856(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     340(R8), Z14, Z8
-	VPDPBUSD.BCST     340(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     340(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     340(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     340(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 1792(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     336(R8), Z13, Z8
+	VPDPBUSD.BCST     336(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     336(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     336(R8)(R10*1), Z13, Z12
+	VPSRLD            $0x04, 1856(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     340(R8), Z13, Z8
+	VPDPBUSD.BCST     340(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     340(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     340(R8)(R10*1), Z13, Z12
 	PREFETCHT1        18432(DI)
 	PREFETCHT0        4096(DI)
-	VPSRLD            $0x04, 1920(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     344(R8), Z14, Z8
-	VPDPBUSD.BCST     344(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     344(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     344(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     344(R8)(R9*4), Z14, Z13
-	VPSRLD            $0x04, 1984(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     348(R8), Z14, Z8
-	VPDPBUSD.BCST     348(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     348(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     348(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     348(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 1920(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     344(R8), Z13, Z8
+	VPDPBUSD.BCST     344(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     344(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     344(R8)(R10*1), Z13, Z12
+	VPSRLD            $0x04, 1984(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     348(R8), Z13, Z8
+	VPDPBUSD.BCST     348(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     348(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     348(R8)(R10*1), Z13, Z12
 	PREFETCHT1        18496(DI)
 	PREFETCHT0        4160(DI)
-	VPSRLD            $0x04, 2048(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     352(R8), Z14, Z8
-	VPDPBUSD.BCST     352(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     352(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     352(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     352(R8)(R9*4), Z14, Z13
-	VPSRLD            $0x04, 2112(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     356(R8), Z14, Z8
-	VPDPBUSD.BCST     356(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     356(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     356(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     356(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 2048(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     352(R8), Z13, Z8
+	VPDPBUSD.BCST     352(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     352(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     352(R8)(R10*1), Z13, Z12
+	VPSRLD            $0x04, 2112(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     356(R8), Z13, Z8
+	VPDPBUSD.BCST     356(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     356(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     356(R8)(R10*1), Z13, Z12
 	PREFETCHT1        18560(DI)
 	PREFETCHT0        4224(DI)
-	VPSRLD            $0x04, 2176(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     360(R8), Z14, Z8
-	VPDPBUSD.BCST     360(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     360(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     360(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     360(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 2176(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     360(R8), Z13, Z8
+	VPDPBUSD.BCST     360(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     360(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     360(R8)(R10*1), Z13, Z12
 	PREFETCHT1        18624(DI)
 	PREFETCHT0        4288(DI)
-	VPSRLD            $0x04, 2240(DI), Z14
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z14, Z14
-	VPDPBUSD.BCST     364(R8), Z14, Z8
-	VPDPBUSD.BCST     364(R8)(R9*1), Z14, Z10
-	VPDPBUSD.BCST     364(R8)(R9*2), Z14, Z11
-	VPDPBUSD.BCST     364(R8)(R10*1), Z14, Z12
-	VPDPBUSD.BCST     364(R8)(R9*4), Z14, Z13
+	VPSRLD            $0x04, 2240(DI), Z13
+	VPANDD            Z0, Z13, Z13
+	VPDPBUSD.BCST     364(R8), Z13, Z8
+	VPDPBUSD.BCST     364(R8)(R9*1), Z13, Z10
+	VPDPBUSD.BCST     364(R8)(R9*2), Z13, Z11
+	VPDPBUSD.BCST     364(R8)(R10*1), Z13, Z12
 	VPSRLD            $0x18, Z9, Z9
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z6, Z9, Z9
 	VMULPS.BCST       368(R8), Z9, Z6
 	VCVTDQ2PS         Z8, Z8
-	VFMADD231PS       Z6, Z8, Z0
+	VFMADD231PS       Z6, Z8, Z1
 	VMULPS.BCST       368(R8)(R9*1), Z9, Z6
 	VCVTDQ2PS         Z10, Z10
-	VFMADD231PS       Z6, Z10, Z1
+	VFMADD231PS       Z6, Z10, Z2
 	VMULPS.BCST       368(R8)(R9*2), Z9, Z6
 	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z6, Z11, Z2
+	VFMADD231PS       Z6, Z11, Z3
 	VMULPS.BCST       368(R8)(R10*1), Z9, Z6
 	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z6, Z12, Z3
-	VMULPS.BCST       368(R8)(R9*4), Z9, Z6
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z6, Z13, Z4
+	VFMADD231PS       Z6, Z12, Z4
 	VPSRLD            $0x18, Z5, Z5
 	VCVTDQ2PS         Z5, Z5
 	VMULPS            Z7, Z5, Z5
-	VFNMADD231PS.BCST 372(R8), Z5, Z0
-	VFNMADD231PS.BCST 372(R8)(R9*1), Z5, Z1
-	VFNMADD231PS.BCST 372(R8)(R9*2), Z5, Z2
-	VFNMADD231PS.BCST 372(R8)(R10*1), Z5, Z3
-	VFNMADD231PS.BCST 372(R8)(R9*4), Z5, Z4
+	VFNMADD231PS.BCST 372(R8), Z5, Z1
+	VFNMADD231PS.BCST 372(R8)(R9*1), Z5, Z2
+	VFNMADD231PS.BCST 372(R8)(R9*2), Z5, Z3
+	VFNMADD231PS.BCST 372(R8)(R10*1), Z5, Z4
 	ADDQ              $0x00000180, R8
 	ADDQ              $0x00000900, DI
 	DECQ              R11
 	JNZ               block
 	MOVQ              64(AX), DI
 	LEAQ              (DI)(DI*2), R8
-	VMOVUPS           Z0, (CX)
-	VMOVUPS           Z1, (CX)(DI*1)
-	VMOVUPS           Z2, (CX)(DI*2)
-	VMOVUPS           Z3, (CX)(R8*1)
-	VMOVUPS           Z4, (CX)(DI*4)
+	VMOVUPS           Z1, (CX)
+	VMOVUPS           Z2, (CX)(DI*1)
+	VMOVUPS           Z3, (CX)(DI*2)
+	VMOVUPS           Z4, (CX)(R8*1)
 	ADDQ              $0x40, CX
 	ADDQ              16(AX), BX
 	ADDQ              16(AX), SI
@@ -3352,14 +2386,15 @@ block:
 	VZEROUPPER
 	RET
 
-// func Gemv_q4_kx16_q8x_16x6_avx512vnni(a *byte)
+// func Gemv_q4_kx16_q8x_16x5_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_q4_kx16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+TEXT ·Gemv_q4_kx16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -3367,9 +2402,7 @@ tile:
 	MOVQ   40(AX), R8
 	MOVQ   48(AX), R9
 	LEAQ   (R9)(R9*2), R10
-	LEAQ   (R9)(R9*4), R11
-	MOVQ   32(AX), R12
-	VPXORD Z0, Z0, Z0
+	MOVQ   32(AX), R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -3400,109 +2433,88 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
-	VPXORD            Z17, Z17, Z17
-	VMOVDQU32         256(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     (R8), Z18, Z12
-	VPDPBUSD.BCST     (R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     (R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     (R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     (R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     (R8)(R11*1), Z18, Z17
+	VPANDD            256(DI), Z0, Z17
+	VPDPBUSD.BCST     (R8), Z17, Z12
+	VPDPBUSD.BCST     (R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     (R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     (R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     (R8)(R9*4), Z17, Z16
 	PREFETCHT1        16384(DI)
 	PREFETCHT0        2048(DI)
-	VMOVDQU32         320(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     4(R8), Z18, Z12
-	VPDPBUSD.BCST     4(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     4(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     4(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     4(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     4(R8)(R11*1), Z18, Z17
-	VMOVDQU32         384(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     8(R8), Z18, Z12
-	VPDPBUSD.BCST     8(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     8(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     8(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     8(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     8(R8)(R11*1), Z18, Z17
+	VPANDD            320(DI), Z0, Z17
+	VPDPBUSD.BCST     4(R8), Z17, Z12
+	VPDPBUSD.BCST     4(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     4(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     4(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     4(R8)(R9*4), Z17, Z16
+	VPANDD            384(DI), Z0, Z17
+	VPDPBUSD.BCST     8(R8), Z17, Z12
+	VPDPBUSD.BCST     8(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     8(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     8(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     8(R8)(R9*4), Z17, Z16
 	PREFETCHT1        16448(DI)
 	PREFETCHT0        2112(DI)
-	VMOVDQU32         448(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     12(R8), Z18, Z12
-	VPDPBUSD.BCST     12(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     12(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     12(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     12(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     12(R8)(R11*1), Z18, Z17
-	VMOVDQU32         512(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     16(R8), Z18, Z12
-	VPDPBUSD.BCST     16(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     16(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     16(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     16(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     16(R8)(R11*1), Z18, Z17
+	VPANDD            448(DI), Z0, Z17
+	VPDPBUSD.BCST     12(R8), Z17, Z12
+	VPDPBUSD.BCST     12(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     12(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     12(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     12(R8)(R9*4), Z17, Z16
+	VPANDD            512(DI), Z0, Z17
+	VPDPBUSD.BCST     16(R8), Z17, Z12
+	VPDPBUSD.BCST     16(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     16(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     16(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     16(R8)(R9*4), Z17, Z16
 	PREFETCHT1        16512(DI)
 	PREFETCHT0        2176(DI)
-	VMOVDQU32         576(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     20(R8), Z18, Z12
-	VPDPBUSD.BCST     20(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     20(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     20(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     20(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     20(R8)(R11*1), Z18, Z17
-	VMOVDQU32         640(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     24(R8), Z18, Z12
-	VPDPBUSD.BCST     24(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     24(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     24(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     24(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     24(R8)(R11*1), Z18, Z17
+	VPANDD            576(DI), Z0, Z17
+	VPDPBUSD.BCST     20(R8), Z17, Z12
+	VPDPBUSD.BCST     20(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     20(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     20(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     20(R8)(R9*4), Z17, Z16
+	VPANDD            640(DI), Z0, Z17
+	VPDPBUSD.BCST     24(R8), Z17, Z12
+	VPDPBUSD.BCST     24(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     24(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     24(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     24(R8)(R9*4), Z17, Z16
 	PREFETCHT1        16576(DI)
 	PREFETCHT0        2240(DI)
-	VMOVDQU32         704(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     28(R8), Z18, Z12
-	VPDPBUSD.BCST     28(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     28(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     28(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     28(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     28(R8)(R11*1), Z18, Z17
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z9, Z18
-	VCVTDQ2PS         Z18, Z18
-	VMULPS            Z7, Z18, Z18
-	VMULPS.BCST       32(R8), Z18, Z19
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z19, Z12, Z0
-	VMULPS.BCST       32(R8)(R9*1), Z18, Z12
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z12, Z13, Z1
-	VMULPS.BCST       32(R8)(R9*2), Z18, Z12
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z12, Z14, Z2
-	VMULPS.BCST       32(R8)(R10*1), Z18, Z12
-	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z12, Z15, Z3
-	VMULPS.BCST       32(R8)(R9*4), Z18, Z12
-	VCVTDQ2PS         Z16, Z16
-	VFMADD231PS       Z12, Z16, Z4
-	VMULPS.BCST       32(R8)(R11*1), Z18, Z12
+	VPANDD            704(DI), Z0, Z17
+	VPDPBUSD.BCST     28(R8), Z17, Z12
+	VPDPBUSD.BCST     28(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     28(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     28(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     28(R8)(R9*4), Z17, Z16
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z9, Z17
 	VCVTDQ2PS         Z17, Z17
-	VFMADD231PS       Z12, Z17, Z5
+	VMULPS            Z7, Z17, Z17
+	VMULPS.BCST       32(R8), Z17, Z18
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z18, Z12, Z1
+	VMULPS.BCST       32(R8)(R9*1), Z17, Z12
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z12, Z13, Z2
+	VMULPS.BCST       32(R8)(R9*2), Z17, Z12
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z12, Z14, Z3
+	VMULPS.BCST       32(R8)(R10*1), Z17, Z12
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z12, Z15, Z4
+	VMULPS.BCST       32(R8)(R9*4), Z17, Z12
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z12, Z16, Z5
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z11, Z12
 	VCVTDQ2PS         Z12, Z12
 	VMULPS            Z8, Z12, Z12
-	VFNMADD231PS.BCST 36(R8), Z12, Z0
-	VFNMADD231PS.BCST 36(R8)(R9*1), Z12, Z1
-	VFNMADD231PS.BCST 36(R8)(R9*2), Z12, Z2
-	VFNMADD231PS.BCST 36(R8)(R10*1), Z12, Z3
-	VFNMADD231PS.BCST 36(R8)(R9*4), Z12, Z4
-	VFNMADD231PS.BCST 36(R8)(R11*1), Z12, Z5
+	VFNMADD231PS.BCST 36(R8), Z12, Z1
+	VFNMADD231PS.BCST 36(R8)(R9*1), Z12, Z2
+	VFNMADD231PS.BCST 36(R8)(R9*2), Z12, Z3
+	VFNMADD231PS.BCST 36(R8)(R10*1), Z12, Z4
+	VFNMADD231PS.BCST 36(R8)(R9*4), Z12, Z5
 
 	// sub-block 1, scale 0
 	VPXORD            Z12, Z12, Z12
@@ -3510,111 +2522,98 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
-	VPXORD            Z17, Z17, Z17
 	PREFETCHT1        16640(DI)
 	PREFETCHT0        2304(DI)
-	VPSRLD            $0x04, 256(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     48(R8), Z18, Z12
-	VPDPBUSD.BCST     48(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     48(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     48(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     48(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     48(R8)(R11*1), Z18, Z17
-	VPSRLD            $0x04, 320(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     52(R8), Z18, Z12
-	VPDPBUSD.BCST     52(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     52(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     52(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     52(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     52(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 256(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     48(R8), Z17, Z12
+	VPDPBUSD.BCST     48(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     48(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     48(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     48(R8)(R9*4), Z17, Z16
+	VPSRLD            $0x04, 320(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     52(R8), Z17, Z12
+	VPDPBUSD.BCST     52(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     52(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     52(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     52(R8)(R9*4), Z17, Z16
 	PREFETCHT1        16704(DI)
 	PREFETCHT0        2368(DI)
-	VPSRLD            $0x04, 384(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     56(R8), Z18, Z12
-	VPDPBUSD.BCST     56(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     56(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     56(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     56(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     56(R8)(R11*1), Z18, Z17
-	VPSRLD            $0x04, 448(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     60(R8), Z18, Z12
-	VPDPBUSD.BCST     60(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     60(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     60(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     60(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     60(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 384(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     56(R8), Z17, Z12
+	VPDPBUSD.BCST     56(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     56(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     56(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     56(R8)(R9*4), Z17, Z16
+	VPSRLD            $0x04, 448(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     60(R8), Z17, Z12
+	VPDPBUSD.BCST     60(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     60(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     60(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     60(R8)(R9*4), Z17, Z16
 	PREFETCHT1        16768(DI)
 	PREFETCHT0        2432(DI)
-	VPSRLD            $0x04, 512(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     64(R8), Z18, Z12
-	VPDPBUSD.BCST     64(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     64(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     64(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     64(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     64(R8)(R11*1), Z18, Z17
-	VPSRLD            $0x04, 576(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     68(R8), Z18, Z12
-	VPDPBUSD.BCST     68(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     68(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     68(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     68(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     68(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 512(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     64(R8), Z17, Z12
+	VPDPBUSD.BCST     64(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     64(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     64(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     64(R8)(R9*4), Z17, Z16
+	VPSRLD            $0x04, 576(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     68(R8), Z17, Z12
+	VPDPBUSD.BCST     68(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     68(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     68(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     68(R8)(R9*4), Z17, Z16
 	PREFETCHT1        16832(DI)
 	PREFETCHT0        2496(DI)
-	VPSRLD            $0x04, 640(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     72(R8), Z18, Z12
-	VPDPBUSD.BCST     72(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     72(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     72(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     72(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     72(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 640(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     72(R8), Z17, Z12
+	VPDPBUSD.BCST     72(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     72(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     72(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     72(R8)(R9*4), Z17, Z16
 	PREFETCHT1        16896(DI)
 	PREFETCHT0        2560(DI)
-	VPSRLD            $0x04, 704(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     76(R8), Z18, Z12
-	VPDPBUSD.BCST     76(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     76(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     76(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     76(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     76(R8)(R11*1), Z18, Z17
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z9, Z18
-	VCVTDQ2PS         Z18, Z18
-	VMULPS            Z7, Z18, Z18
-	VMULPS.BCST       80(R8), Z18, Z19
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z19, Z12, Z0
-	VMULPS.BCST       80(R8)(R9*1), Z18, Z12
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z12, Z13, Z1
-	VMULPS.BCST       80(R8)(R9*2), Z18, Z12
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z12, Z14, Z2
-	VMULPS.BCST       80(R8)(R10*1), Z18, Z12
-	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z12, Z15, Z3
-	VMULPS.BCST       80(R8)(R9*4), Z18, Z12
-	VCVTDQ2PS         Z16, Z16
-	VFMADD231PS       Z12, Z16, Z4
-	VMULPS.BCST       80(R8)(R11*1), Z18, Z12
+	VPSRLD            $0x04, 704(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     76(R8), Z17, Z12
+	VPDPBUSD.BCST     76(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     76(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     76(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     76(R8)(R9*4), Z17, Z16
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z9, Z17
 	VCVTDQ2PS         Z17, Z17
-	VFMADD231PS       Z12, Z17, Z5
+	VMULPS            Z7, Z17, Z17
+	VMULPS.BCST       80(R8), Z17, Z18
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z18, Z12, Z1
+	VMULPS.BCST       80(R8)(R9*1), Z17, Z12
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z12, Z13, Z2
+	VMULPS.BCST       80(R8)(R9*2), Z17, Z12
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z12, Z14, Z3
+	VMULPS.BCST       80(R8)(R10*1), Z17, Z12
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z12, Z15, Z4
+	VMULPS.BCST       80(R8)(R9*4), Z17, Z12
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z12, Z16, Z5
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z11, Z12
 	VCVTDQ2PS         Z12, Z12
 	VMULPS            Z8, Z12, Z12
-	VFNMADD231PS.BCST 84(R8), Z12, Z0
-	VFNMADD231PS.BCST 84(R8)(R9*1), Z12, Z1
-	VFNMADD231PS.BCST 84(R8)(R9*2), Z12, Z2
-	VFNMADD231PS.BCST 84(R8)(R10*1), Z12, Z3
-	VFNMADD231PS.BCST 84(R8)(R9*4), Z12, Z4
-	VFNMADD231PS.BCST 84(R8)(R11*1), Z12, Z5
+	VFNMADD231PS.BCST 84(R8), Z12, Z1
+	VFNMADD231PS.BCST 84(R8)(R9*1), Z12, Z2
+	VFNMADD231PS.BCST 84(R8)(R9*2), Z12, Z3
+	VFNMADD231PS.BCST 84(R8)(R10*1), Z12, Z4
+	VFNMADD231PS.BCST 84(R8)(R9*4), Z12, Z5
 
 	// sub-block 2, scale 0
 	VPXORD            Z12, Z12, Z12
@@ -3622,109 +2621,88 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
-	VPXORD            Z17, Z17, Z17
-	VMOVDQU32         768(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     96(R8), Z18, Z12
-	VPDPBUSD.BCST     96(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     96(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     96(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     96(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     96(R8)(R11*1), Z18, Z17
+	VPANDD            768(DI), Z0, Z17
+	VPDPBUSD.BCST     96(R8), Z17, Z12
+	VPDPBUSD.BCST     96(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     96(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     96(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     96(R8)(R9*4), Z17, Z16
 	PREFETCHT1        16960(DI)
 	PREFETCHT0        2624(DI)
-	VMOVDQU32         832(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     100(R8), Z18, Z12
-	VPDPBUSD.BCST     100(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     100(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     100(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     100(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     100(R8)(R11*1), Z18, Z17
-	VMOVDQU32         896(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     104(R8), Z18, Z12
-	VPDPBUSD.BCST     104(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     104(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     104(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     104(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     104(R8)(R11*1), Z18, Z17
+	VPANDD            832(DI), Z0, Z17
+	VPDPBUSD.BCST     100(R8), Z17, Z12
+	VPDPBUSD.BCST     100(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     100(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     100(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     100(R8)(R9*4), Z17, Z16
+	VPANDD            896(DI), Z0, Z17
+	VPDPBUSD.BCST     104(R8), Z17, Z12
+	VPDPBUSD.BCST     104(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     104(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     104(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     104(R8)(R9*4), Z17, Z16
 	PREFETCHT1        17024(DI)
 	PREFETCHT0        2688(DI)
-	VMOVDQU32         960(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     108(R8), Z18, Z12
-	VPDPBUSD.BCST     108(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     108(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     108(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     108(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     108(R8)(R11*1), Z18, Z17
-	VMOVDQU32         1024(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     112(R8), Z18, Z12
-	VPDPBUSD.BCST     112(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     112(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     112(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     112(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     112(R8)(R11*1), Z18, Z17
+	VPANDD            960(DI), Z0, Z17
+	VPDPBUSD.BCST     108(R8), Z17, Z12
+	VPDPBUSD.BCST     108(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     108(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     108(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     108(R8)(R9*4), Z17, Z16
+	VPANDD            1024(DI), Z0, Z17
+	VPDPBUSD.BCST     112(R8), Z17, Z12
+	VPDPBUSD.BCST     112(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     112(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     112(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     112(R8)(R9*4), Z17, Z16
 	PREFETCHT1        17088(DI)
 	PREFETCHT0        2752(DI)
-	VMOVDQU32         1088(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     116(R8), Z18, Z12
-	VPDPBUSD.BCST     116(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     116(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     116(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     116(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     116(R8)(R11*1), Z18, Z17
-	VMOVDQU32         1152(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     120(R8), Z18, Z12
-	VPDPBUSD.BCST     120(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     120(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     120(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     120(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     120(R8)(R11*1), Z18, Z17
+	VPANDD            1088(DI), Z0, Z17
+	VPDPBUSD.BCST     116(R8), Z17, Z12
+	VPDPBUSD.BCST     116(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     116(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     116(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     116(R8)(R9*4), Z17, Z16
+	VPANDD            1152(DI), Z0, Z17
+	VPDPBUSD.BCST     120(R8), Z17, Z12
+	VPDPBUSD.BCST     120(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     120(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     120(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     120(R8)(R9*4), Z17, Z16
 	PREFETCHT1        17152(DI)
 	PREFETCHT0        2816(DI)
-	VMOVDQU32         1216(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     124(R8), Z18, Z12
-	VPDPBUSD.BCST     124(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     124(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     124(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     124(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     124(R8)(R11*1), Z18, Z17
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z9, Z18
-	VCVTDQ2PS         Z18, Z18
-	VMULPS            Z7, Z18, Z18
-	VMULPS.BCST       128(R8), Z18, Z19
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z19, Z12, Z0
-	VMULPS.BCST       128(R8)(R9*1), Z18, Z12
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z12, Z13, Z1
-	VMULPS.BCST       128(R8)(R9*2), Z18, Z12
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z12, Z14, Z2
-	VMULPS.BCST       128(R8)(R10*1), Z18, Z12
-	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z12, Z15, Z3
-	VMULPS.BCST       128(R8)(R9*4), Z18, Z12
-	VCVTDQ2PS         Z16, Z16
-	VFMADD231PS       Z12, Z16, Z4
-	VMULPS.BCST       128(R8)(R11*1), Z18, Z12
+	VPANDD            1216(DI), Z0, Z17
+	VPDPBUSD.BCST     124(R8), Z17, Z12
+	VPDPBUSD.BCST     124(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     124(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     124(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     124(R8)(R9*4), Z17, Z16
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z9, Z17
 	VCVTDQ2PS         Z17, Z17
-	VFMADD231PS       Z12, Z17, Z5
+	VMULPS            Z7, Z17, Z17
+	VMULPS.BCST       128(R8), Z17, Z18
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z18, Z12, Z1
+	VMULPS.BCST       128(R8)(R9*1), Z17, Z12
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z12, Z13, Z2
+	VMULPS.BCST       128(R8)(R9*2), Z17, Z12
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z12, Z14, Z3
+	VMULPS.BCST       128(R8)(R10*1), Z17, Z12
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z12, Z15, Z4
+	VMULPS.BCST       128(R8)(R9*4), Z17, Z12
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z12, Z16, Z5
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z11, Z12
 	VCVTDQ2PS         Z12, Z12
 	VMULPS            Z8, Z12, Z12
-	VFNMADD231PS.BCST 132(R8), Z12, Z0
-	VFNMADD231PS.BCST 132(R8)(R9*1), Z12, Z1
-	VFNMADD231PS.BCST 132(R8)(R9*2), Z12, Z2
-	VFNMADD231PS.BCST 132(R8)(R10*1), Z12, Z3
-	VFNMADD231PS.BCST 132(R8)(R9*4), Z12, Z4
-	VFNMADD231PS.BCST 132(R8)(R11*1), Z12, Z5
+	VFNMADD231PS.BCST 132(R8), Z12, Z1
+	VFNMADD231PS.BCST 132(R8)(R9*1), Z12, Z2
+	VFNMADD231PS.BCST 132(R8)(R9*2), Z12, Z3
+	VFNMADD231PS.BCST 132(R8)(R10*1), Z12, Z4
+	VFNMADD231PS.BCST 132(R8)(R9*4), Z12, Z5
 
 	// sub-block 3, scale 0
 	VPXORD            Z12, Z12, Z12
@@ -3732,111 +2710,98 @@ block:
 	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
-	VPXORD            Z17, Z17, Z17
 	PREFETCHT1        17216(DI)
 	PREFETCHT0        2880(DI)
-	VPSRLD            $0x04, 768(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     144(R8), Z18, Z12
-	VPDPBUSD.BCST     144(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     144(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     144(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     144(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     144(R8)(R11*1), Z18, Z17
-	VPSRLD            $0x04, 832(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     148(R8), Z18, Z12
-	VPDPBUSD.BCST     148(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     148(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     148(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     148(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     148(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 768(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     144(R8), Z17, Z12
+	VPDPBUSD.BCST     144(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     144(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     144(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     144(R8)(R9*4), Z17, Z16
+	VPSRLD            $0x04, 832(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     148(R8), Z17, Z12
+	VPDPBUSD.BCST     148(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     148(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     148(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     148(R8)(R9*4), Z17, Z16
 	PREFETCHT1        17280(DI)
 	PREFETCHT0        2944(DI)
-	VPSRLD            $0x04, 896(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     152(R8), Z18, Z12
-	VPDPBUSD.BCST     152(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     152(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     152(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     152(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     152(R8)(R11*1), Z18, Z17
-	VPSRLD            $0x04, 960(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     156(R8), Z18, Z12
-	VPDPBUSD.BCST     156(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     156(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     156(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     156(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     156(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 896(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     152(R8), Z17, Z12
+	VPDPBUSD.BCST     152(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     152(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     152(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     152(R8)(R9*4), Z17, Z16
+	VPSRLD            $0x04, 960(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     156(R8), Z17, Z12
+	VPDPBUSD.BCST     156(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     156(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     156(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     156(R8)(R9*4), Z17, Z16
 	PREFETCHT1        17344(DI)
 	PREFETCHT0        3008(DI)
-	VPSRLD            $0x04, 1024(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     160(R8), Z18, Z12
-	VPDPBUSD.BCST     160(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     160(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     160(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     160(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     160(R8)(R11*1), Z18, Z17
-	VPSRLD            $0x04, 1088(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     164(R8), Z18, Z12
-	VPDPBUSD.BCST     164(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     164(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     164(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     164(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     164(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 1024(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     160(R8), Z17, Z12
+	VPDPBUSD.BCST     160(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     160(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     160(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     160(R8)(R9*4), Z17, Z16
+	VPSRLD            $0x04, 1088(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     164(R8), Z17, Z12
+	VPDPBUSD.BCST     164(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     164(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     164(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     164(R8)(R9*4), Z17, Z16
 	PREFETCHT1        17408(DI)
 	PREFETCHT0        3072(DI)
-	VPSRLD            $0x04, 1152(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     168(R8), Z18, Z12
-	VPDPBUSD.BCST     168(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     168(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     168(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     168(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     168(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 1152(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     168(R8), Z17, Z12
+	VPDPBUSD.BCST     168(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     168(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     168(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     168(R8)(R9*4), Z17, Z16
 	PREFETCHT1        17472(DI)
 	PREFETCHT0        3136(DI)
-	VPSRLD            $0x04, 1216(DI), Z18
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z18, Z18
-	VPDPBUSD.BCST     172(R8), Z18, Z12
-	VPDPBUSD.BCST     172(R8)(R9*1), Z18, Z13
-	VPDPBUSD.BCST     172(R8)(R9*2), Z18, Z14
-	VPDPBUSD.BCST     172(R8)(R10*1), Z18, Z15
-	VPDPBUSD.BCST     172(R8)(R9*4), Z18, Z16
-	VPDPBUSD.BCST     172(R8)(R11*1), Z18, Z17
+	VPSRLD            $0x04, 1216(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     172(R8), Z17, Z12
+	VPDPBUSD.BCST     172(R8)(R9*1), Z17, Z13
+	VPDPBUSD.BCST     172(R8)(R9*2), Z17, Z14
+	VPDPBUSD.BCST     172(R8)(R10*1), Z17, Z15
+	VPDPBUSD.BCST     172(R8)(R9*4), Z17, Z16
 	VPSRLD            $0x18, Z9, Z9
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z7, Z9, Z9
-	VMULPS.BCST       176(R8), Z9, Z18
+	VMULPS.BCST       176(R8), Z9, Z17
 	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z18, Z12, Z0
+	VFMADD231PS       Z17, Z12, Z1
 	VMULPS.BCST       176(R8)(R9*1), Z9, Z12
 	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z12, Z13, Z1
+	VFMADD231PS       Z12, Z13, Z2
 	VMULPS.BCST       176(R8)(R9*2), Z9, Z12
 	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z12, Z14, Z2
+	VFMADD231PS       Z12, Z14, Z3
 	VMULPS.BCST       176(R8)(R10*1), Z9, Z12
 	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z12, Z15, Z3
-	VMULPS.BCST       176(R8)(R9*4), Z9, Z12
+	VFMADD231PS       Z12, Z15, Z4
+	VMULPS.BCST       176(R8)(R9*4), Z9, Z9
 	VCVTDQ2PS         Z16, Z16
-	VFMADD231PS       Z12, Z16, Z4
-	VMULPS.BCST       176(R8)(R11*1), Z9, Z9
-	VCVTDQ2PS         Z17, Z17
-	VFMADD231PS       Z9, Z17, Z5
+	VFMADD231PS       Z9, Z16, Z5
 	VPSRLD            $0x18, Z11, Z9
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z8, Z9, Z9
-	VFNMADD231PS.BCST 180(R8), Z9, Z0
-	VFNMADD231PS.BCST 180(R8)(R9*1), Z9, Z1
-	VFNMADD231PS.BCST 180(R8)(R9*2), Z9, Z2
-	VFNMADD231PS.BCST 180(R8)(R10*1), Z9, Z3
-	VFNMADD231PS.BCST 180(R8)(R9*4), Z9, Z4
-	VFNMADD231PS.BCST 180(R8)(R11*1), Z9, Z5
+	VFNMADD231PS.BCST 180(R8), Z9, Z1
+	VFNMADD231PS.BCST 180(R8)(R9*1), Z9, Z2
+	VFNMADD231PS.BCST 180(R8)(R9*2), Z9, Z3
+	VFNMADD231PS.BCST 180(R8)(R10*1), Z9, Z4
+	VFNMADD231PS.BCST 180(R8)(R9*4), Z9, Z5
 
 	// sub-block 4, scale 0
 	VPXORD            Z9, Z9, Z9
@@ -3844,109 +2809,88 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	VPXORD            Z15, Z15, Z15
-	VMOVDQU32         1280(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     192(R8), Z16, Z9
-	VPDPBUSD.BCST     192(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     192(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     192(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     192(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     192(R8)(R11*1), Z16, Z15
+	VPANDD            1280(DI), Z0, Z15
+	VPDPBUSD.BCST     192(R8), Z15, Z9
+	VPDPBUSD.BCST     192(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     192(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     192(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     192(R8)(R9*4), Z15, Z14
 	PREFETCHT1        17536(DI)
 	PREFETCHT0        3200(DI)
-	VMOVDQU32         1344(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     196(R8), Z16, Z9
-	VPDPBUSD.BCST     196(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     196(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     196(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     196(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     196(R8)(R11*1), Z16, Z15
-	VMOVDQU32         1408(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     200(R8), Z16, Z9
-	VPDPBUSD.BCST     200(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     200(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     200(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     200(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     200(R8)(R11*1), Z16, Z15
+	VPANDD            1344(DI), Z0, Z15
+	VPDPBUSD.BCST     196(R8), Z15, Z9
+	VPDPBUSD.BCST     196(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     196(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     196(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     196(R8)(R9*4), Z15, Z14
+	VPANDD            1408(DI), Z0, Z15
+	VPDPBUSD.BCST     200(R8), Z15, Z9
+	VPDPBUSD.BCST     200(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     200(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     200(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     200(R8)(R9*4), Z15, Z14
 	PREFETCHT1        17600(DI)
 	PREFETCHT0        3264(DI)
-	VMOVDQU32         1472(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     204(R8), Z16, Z9
-	VPDPBUSD.BCST     204(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     204(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     204(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     204(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     204(R8)(R11*1), Z16, Z15
-	VMOVDQU32         1536(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     208(R8), Z16, Z9
-	VPDPBUSD.BCST     208(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     208(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     208(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     208(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     208(R8)(R11*1), Z16, Z15
+	VPANDD            1472(DI), Z0, Z15
+	VPDPBUSD.BCST     204(R8), Z15, Z9
+	VPDPBUSD.BCST     204(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     204(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     204(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     204(R8)(R9*4), Z15, Z14
+	VPANDD            1536(DI), Z0, Z15
+	VPDPBUSD.BCST     208(R8), Z15, Z9
+	VPDPBUSD.BCST     208(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     208(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     208(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     208(R8)(R9*4), Z15, Z14
 	PREFETCHT1        17664(DI)
 	PREFETCHT0        3328(DI)
-	VMOVDQU32         1600(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     212(R8), Z16, Z9
-	VPDPBUSD.BCST     212(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     212(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     212(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     212(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     212(R8)(R11*1), Z16, Z15
-	VMOVDQU32         1664(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     216(R8), Z16, Z9
-	VPDPBUSD.BCST     216(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     216(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     216(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     216(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     216(R8)(R11*1), Z16, Z15
+	VPANDD            1600(DI), Z0, Z15
+	VPDPBUSD.BCST     212(R8), Z15, Z9
+	VPDPBUSD.BCST     212(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     212(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     212(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     212(R8)(R9*4), Z15, Z14
+	VPANDD            1664(DI), Z0, Z15
+	VPDPBUSD.BCST     216(R8), Z15, Z9
+	VPDPBUSD.BCST     216(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     216(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     216(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     216(R8)(R9*4), Z15, Z14
 	PREFETCHT1        17728(DI)
 	PREFETCHT0        3392(DI)
-	VMOVDQU32         1728(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     220(R8), Z16, Z9
-	VPDPBUSD.BCST     220(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     220(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     220(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     220(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     220(R8)(R11*1), Z16, Z15
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z10, Z16
-	VCVTDQ2PS         Z16, Z16
-	VMULPS            Z7, Z16, Z16
-	VMULPS.BCST       224(R8), Z16, Z17
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z17, Z9, Z0
-	VMULPS.BCST       224(R8)(R9*1), Z16, Z9
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z9, Z11, Z1
-	VMULPS.BCST       224(R8)(R9*2), Z16, Z9
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z9, Z12, Z2
-	VMULPS.BCST       224(R8)(R10*1), Z16, Z9
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z9, Z13, Z3
-	VMULPS.BCST       224(R8)(R9*4), Z16, Z9
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z9, Z14, Z4
-	VMULPS.BCST       224(R8)(R11*1), Z16, Z9
+	VPANDD            1728(DI), Z0, Z15
+	VPDPBUSD.BCST     220(R8), Z15, Z9
+	VPDPBUSD.BCST     220(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     220(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     220(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     220(R8)(R9*4), Z15, Z14
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z10, Z15
 	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z9, Z15, Z5
+	VMULPS            Z7, Z15, Z15
+	VMULPS.BCST       224(R8), Z15, Z16
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z16, Z9, Z1
+	VMULPS.BCST       224(R8)(R9*1), Z15, Z9
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z9, Z11, Z2
+	VMULPS.BCST       224(R8)(R9*2), Z15, Z9
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z9, Z12, Z3
+	VMULPS.BCST       224(R8)(R10*1), Z15, Z9
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z9, Z13, Z4
+	VMULPS.BCST       224(R8)(R9*4), Z15, Z9
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z9, Z14, Z5
 	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z6, Z9
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z8, Z9, Z9
-	VFNMADD231PS.BCST 228(R8), Z9, Z0
-	VFNMADD231PS.BCST 228(R8)(R9*1), Z9, Z1
-	VFNMADD231PS.BCST 228(R8)(R9*2), Z9, Z2
-	VFNMADD231PS.BCST 228(R8)(R10*1), Z9, Z3
-	VFNMADD231PS.BCST 228(R8)(R9*4), Z9, Z4
-	VFNMADD231PS.BCST 228(R8)(R11*1), Z9, Z5
+	VFNMADD231PS.BCST 228(R8), Z9, Z1
+	VFNMADD231PS.BCST 228(R8)(R9*1), Z9, Z2
+	VFNMADD231PS.BCST 228(R8)(R9*2), Z9, Z3
+	VFNMADD231PS.BCST 228(R8)(R10*1), Z9, Z4
+	VFNMADD231PS.BCST 228(R8)(R9*4), Z9, Z5
 
 	// sub-block 5, scale 0
 	VPXORD            Z9, Z9, Z9
@@ -3954,111 +2898,98 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	VPXORD            Z15, Z15, Z15
 	PREFETCHT1        17792(DI)
 	PREFETCHT0        3456(DI)
-	VPSRLD            $0x04, 1280(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     240(R8), Z16, Z9
-	VPDPBUSD.BCST     240(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     240(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     240(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     240(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     240(R8)(R11*1), Z16, Z15
-	VPSRLD            $0x04, 1344(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     244(R8), Z16, Z9
-	VPDPBUSD.BCST     244(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     244(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     244(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     244(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     244(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 1280(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     240(R8), Z15, Z9
+	VPDPBUSD.BCST     240(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     240(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     240(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     240(R8)(R9*4), Z15, Z14
+	VPSRLD            $0x04, 1344(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     244(R8), Z15, Z9
+	VPDPBUSD.BCST     244(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     244(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     244(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     244(R8)(R9*4), Z15, Z14
 	PREFETCHT1        17856(DI)
 	PREFETCHT0        3520(DI)
-	VPSRLD            $0x04, 1408(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     248(R8), Z16, Z9
-	VPDPBUSD.BCST     248(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     248(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     248(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     248(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     248(R8)(R11*1), Z16, Z15
-	VPSRLD            $0x04, 1472(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     252(R8), Z16, Z9
-	VPDPBUSD.BCST     252(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     252(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     252(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     252(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     252(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 1408(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     248(R8), Z15, Z9
+	VPDPBUSD.BCST     248(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     248(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     248(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     248(R8)(R9*4), Z15, Z14
+	VPSRLD            $0x04, 1472(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     252(R8), Z15, Z9
+	VPDPBUSD.BCST     252(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     252(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     252(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     252(R8)(R9*4), Z15, Z14
 	PREFETCHT1        17920(DI)
 	PREFETCHT0        3584(DI)
-	VPSRLD            $0x04, 1536(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     256(R8), Z16, Z9
-	VPDPBUSD.BCST     256(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     256(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     256(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     256(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     256(R8)(R11*1), Z16, Z15
-	VPSRLD            $0x04, 1600(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     260(R8), Z16, Z9
-	VPDPBUSD.BCST     260(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     260(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     260(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     260(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     260(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 1536(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     256(R8), Z15, Z9
+	VPDPBUSD.BCST     256(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     256(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     256(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     256(R8)(R9*4), Z15, Z14
+	VPSRLD            $0x04, 1600(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     260(R8), Z15, Z9
+	VPDPBUSD.BCST     260(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     260(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     260(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     260(R8)(R9*4), Z15, Z14
 	PREFETCHT1        17984(DI)
 	PREFETCHT0        3648(DI)
-	VPSRLD            $0x04, 1664(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     264(R8), Z16, Z9
-	VPDPBUSD.BCST     264(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     264(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     264(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     264(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     264(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 1664(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     264(R8), Z15, Z9
+	VPDPBUSD.BCST     264(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     264(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     264(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     264(R8)(R9*4), Z15, Z14
 	PREFETCHT1        18048(DI)
 	PREFETCHT0        3712(DI)
-	VPSRLD            $0x04, 1728(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     268(R8), Z16, Z9
-	VPDPBUSD.BCST     268(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     268(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     268(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     268(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     268(R8)(R11*1), Z16, Z15
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z10, Z16
-	VCVTDQ2PS         Z16, Z16
-	VMULPS            Z7, Z16, Z16
-	VMULPS.BCST       272(R8), Z16, Z17
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z17, Z9, Z0
-	VMULPS.BCST       272(R8)(R9*1), Z16, Z9
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z9, Z11, Z1
-	VMULPS.BCST       272(R8)(R9*2), Z16, Z9
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z9, Z12, Z2
-	VMULPS.BCST       272(R8)(R10*1), Z16, Z9
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z9, Z13, Z3
-	VMULPS.BCST       272(R8)(R9*4), Z16, Z9
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z9, Z14, Z4
-	VMULPS.BCST       272(R8)(R11*1), Z16, Z9
+	VPSRLD            $0x04, 1728(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     268(R8), Z15, Z9
+	VPDPBUSD.BCST     268(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     268(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     268(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     268(R8)(R9*4), Z15, Z14
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z10, Z15
 	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z9, Z15, Z5
+	VMULPS            Z7, Z15, Z15
+	VMULPS.BCST       272(R8), Z15, Z16
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z16, Z9, Z1
+	VMULPS.BCST       272(R8)(R9*1), Z15, Z9
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z9, Z11, Z2
+	VMULPS.BCST       272(R8)(R9*2), Z15, Z9
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z9, Z12, Z3
+	VMULPS.BCST       272(R8)(R10*1), Z15, Z9
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z9, Z13, Z4
+	VMULPS.BCST       272(R8)(R9*4), Z15, Z9
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z9, Z14, Z5
 	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z6, Z9
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z8, Z9, Z9
-	VFNMADD231PS.BCST 276(R8), Z9, Z0
-	VFNMADD231PS.BCST 276(R8)(R9*1), Z9, Z1
-	VFNMADD231PS.BCST 276(R8)(R9*2), Z9, Z2
-	VFNMADD231PS.BCST 276(R8)(R10*1), Z9, Z3
-	VFNMADD231PS.BCST 276(R8)(R9*4), Z9, Z4
-	VFNMADD231PS.BCST 276(R8)(R11*1), Z9, Z5
+	VFNMADD231PS.BCST 276(R8), Z9, Z1
+	VFNMADD231PS.BCST 276(R8)(R9*1), Z9, Z2
+	VFNMADD231PS.BCST 276(R8)(R9*2), Z9, Z3
+	VFNMADD231PS.BCST 276(R8)(R10*1), Z9, Z4
+	VFNMADD231PS.BCST 276(R8)(R9*4), Z9, Z5
 
 	// sub-block 6, scale 0
 	VPXORD            Z9, Z9, Z9
@@ -4066,109 +2997,88 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	VPXORD            Z15, Z15, Z15
-	VMOVDQU32         1792(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     288(R8), Z16, Z9
-	VPDPBUSD.BCST     288(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     288(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     288(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     288(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     288(R8)(R11*1), Z16, Z15
+	VPANDD            1792(DI), Z0, Z15
+	VPDPBUSD.BCST     288(R8), Z15, Z9
+	VPDPBUSD.BCST     288(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     288(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     288(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     288(R8)(R9*4), Z15, Z14
 	PREFETCHT1        18112(DI)
 	PREFETCHT0        3776(DI)
-	VMOVDQU32         1856(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     292(R8), Z16, Z9
-	VPDPBUSD.BCST     292(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     292(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     292(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     292(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     292(R8)(R11*1), Z16, Z15
-	VMOVDQU32         1920(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     296(R8), Z16, Z9
-	VPDPBUSD.BCST     296(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     296(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     296(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     296(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     296(R8)(R11*1), Z16, Z15
+	VPANDD            1856(DI), Z0, Z15
+	VPDPBUSD.BCST     292(R8), Z15, Z9
+	VPDPBUSD.BCST     292(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     292(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     292(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     292(R8)(R9*4), Z15, Z14
+	VPANDD            1920(DI), Z0, Z15
+	VPDPBUSD.BCST     296(R8), Z15, Z9
+	VPDPBUSD.BCST     296(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     296(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     296(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     296(R8)(R9*4), Z15, Z14
 	PREFETCHT1        18176(DI)
 	PREFETCHT0        3840(DI)
-	VMOVDQU32         1984(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     300(R8), Z16, Z9
-	VPDPBUSD.BCST     300(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     300(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     300(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     300(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     300(R8)(R11*1), Z16, Z15
-	VMOVDQU32         2048(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     304(R8), Z16, Z9
-	VPDPBUSD.BCST     304(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     304(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     304(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     304(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     304(R8)(R11*1), Z16, Z15
+	VPANDD            1984(DI), Z0, Z15
+	VPDPBUSD.BCST     300(R8), Z15, Z9
+	VPDPBUSD.BCST     300(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     300(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     300(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     300(R8)(R9*4), Z15, Z14
+	VPANDD            2048(DI), Z0, Z15
+	VPDPBUSD.BCST     304(R8), Z15, Z9
+	VPDPBUSD.BCST     304(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     304(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     304(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     304(R8)(R9*4), Z15, Z14
 	PREFETCHT1        18240(DI)
 	PREFETCHT0        3904(DI)
-	VMOVDQU32         2112(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     308(R8), Z16, Z9
-	VPDPBUSD.BCST     308(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     308(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     308(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     308(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     308(R8)(R11*1), Z16, Z15
-	VMOVDQU32         2176(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     312(R8), Z16, Z9
-	VPDPBUSD.BCST     312(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     312(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     312(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     312(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     312(R8)(R11*1), Z16, Z15
+	VPANDD            2112(DI), Z0, Z15
+	VPDPBUSD.BCST     308(R8), Z15, Z9
+	VPDPBUSD.BCST     308(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     308(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     308(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     308(R8)(R9*4), Z15, Z14
+	VPANDD            2176(DI), Z0, Z15
+	VPDPBUSD.BCST     312(R8), Z15, Z9
+	VPDPBUSD.BCST     312(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     312(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     312(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     312(R8)(R9*4), Z15, Z14
 	PREFETCHT1        18304(DI)
 	PREFETCHT0        3968(DI)
-	VMOVDQU32         2240(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     316(R8), Z16, Z9
-	VPDPBUSD.BCST     316(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     316(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     316(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     316(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     316(R8)(R11*1), Z16, Z15
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z10, Z16
-	VCVTDQ2PS         Z16, Z16
-	VMULPS            Z7, Z16, Z16
-	VMULPS.BCST       320(R8), Z16, Z17
-	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z17, Z9, Z0
-	VMULPS.BCST       320(R8)(R9*1), Z16, Z9
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z9, Z11, Z1
-	VMULPS.BCST       320(R8)(R9*2), Z16, Z9
-	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z9, Z12, Z2
-	VMULPS.BCST       320(R8)(R10*1), Z16, Z9
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z9, Z13, Z3
-	VMULPS.BCST       320(R8)(R9*4), Z16, Z9
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z9, Z14, Z4
-	VMULPS.BCST       320(R8)(R11*1), Z16, Z9
+	VPANDD            2240(DI), Z0, Z15
+	VPDPBUSD.BCST     316(R8), Z15, Z9
+	VPDPBUSD.BCST     316(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     316(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     316(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     316(R8)(R9*4), Z15, Z14
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z10, Z15
 	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z9, Z15, Z5
+	VMULPS            Z7, Z15, Z15
+	VMULPS.BCST       320(R8), Z15, Z16
+	VCVTDQ2PS         Z9, Z9
+	VFMADD231PS       Z16, Z9, Z1
+	VMULPS.BCST       320(R8)(R9*1), Z15, Z9
+	VCVTDQ2PS         Z11, Z11
+	VFMADD231PS       Z9, Z11, Z2
+	VMULPS.BCST       320(R8)(R9*2), Z15, Z9
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z9, Z12, Z3
+	VMULPS.BCST       320(R8)(R10*1), Z15, Z9
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z9, Z13, Z4
+	VMULPS.BCST       320(R8)(R9*4), Z15, Z9
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z9, Z14, Z5
 	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z6, Z9
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z8, Z9, Z9
-	VFNMADD231PS.BCST 324(R8), Z9, Z0
-	VFNMADD231PS.BCST 324(R8)(R9*1), Z9, Z1
-	VFNMADD231PS.BCST 324(R8)(R9*2), Z9, Z2
-	VFNMADD231PS.BCST 324(R8)(R10*1), Z9, Z3
-	VFNMADD231PS.BCST 324(R8)(R9*4), Z9, Z4
-	VFNMADD231PS.BCST 324(R8)(R11*1), Z9, Z5
+	VFNMADD231PS.BCST 324(R8), Z9, Z1
+	VFNMADD231PS.BCST 324(R8)(R9*1), Z9, Z2
+	VFNMADD231PS.BCST 324(R8)(R9*2), Z9, Z3
+	VFNMADD231PS.BCST 324(R8)(R10*1), Z9, Z4
+	VFNMADD231PS.BCST 324(R8)(R9*4), Z9, Z5
 
 	// sub-block 7, scale 0
 	VPXORD            Z9, Z9, Z9
@@ -4176,111 +3086,1015 @@ block:
 	VPXORD            Z12, Z12, Z12
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
-	VPXORD            Z15, Z15, Z15
 	PREFETCHT1        18368(DI)
 	PREFETCHT0        4032(DI)
-	VPSRLD            $0x04, 1792(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     336(R8), Z16, Z9
-	VPDPBUSD.BCST     336(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     336(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     336(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     336(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     336(R8)(R11*1), Z16, Z15
-	VPSRLD            $0x04, 1856(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     340(R8), Z16, Z9
-	VPDPBUSD.BCST     340(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     340(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     340(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     340(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     340(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 1792(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     336(R8), Z15, Z9
+	VPDPBUSD.BCST     336(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     336(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     336(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     336(R8)(R9*4), Z15, Z14
+	VPSRLD            $0x04, 1856(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     340(R8), Z15, Z9
+	VPDPBUSD.BCST     340(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     340(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     340(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     340(R8)(R9*4), Z15, Z14
 	PREFETCHT1        18432(DI)
 	PREFETCHT0        4096(DI)
-	VPSRLD            $0x04, 1920(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     344(R8), Z16, Z9
-	VPDPBUSD.BCST     344(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     344(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     344(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     344(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     344(R8)(R11*1), Z16, Z15
-	VPSRLD            $0x04, 1984(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     348(R8), Z16, Z9
-	VPDPBUSD.BCST     348(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     348(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     348(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     348(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     348(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 1920(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     344(R8), Z15, Z9
+	VPDPBUSD.BCST     344(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     344(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     344(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     344(R8)(R9*4), Z15, Z14
+	VPSRLD            $0x04, 1984(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     348(R8), Z15, Z9
+	VPDPBUSD.BCST     348(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     348(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     348(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     348(R8)(R9*4), Z15, Z14
 	PREFETCHT1        18496(DI)
 	PREFETCHT0        4160(DI)
-	VPSRLD            $0x04, 2048(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     352(R8), Z16, Z9
-	VPDPBUSD.BCST     352(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     352(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     352(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     352(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     352(R8)(R11*1), Z16, Z15
-	VPSRLD            $0x04, 2112(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     356(R8), Z16, Z9
-	VPDPBUSD.BCST     356(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     356(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     356(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     356(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     356(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 2048(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     352(R8), Z15, Z9
+	VPDPBUSD.BCST     352(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     352(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     352(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     352(R8)(R9*4), Z15, Z14
+	VPSRLD            $0x04, 2112(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     356(R8), Z15, Z9
+	VPDPBUSD.BCST     356(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     356(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     356(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     356(R8)(R9*4), Z15, Z14
 	PREFETCHT1        18560(DI)
 	PREFETCHT0        4224(DI)
-	VPSRLD            $0x04, 2176(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     360(R8), Z16, Z9
-	VPDPBUSD.BCST     360(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     360(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     360(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     360(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     360(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 2176(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     360(R8), Z15, Z9
+	VPDPBUSD.BCST     360(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     360(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     360(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     360(R8)(R9*4), Z15, Z14
 	PREFETCHT1        18624(DI)
 	PREFETCHT0        4288(DI)
-	VPSRLD            $0x04, 2240(DI), Z16
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPDPBUSD.BCST     364(R8), Z16, Z9
-	VPDPBUSD.BCST     364(R8)(R9*1), Z16, Z11
-	VPDPBUSD.BCST     364(R8)(R9*2), Z16, Z12
-	VPDPBUSD.BCST     364(R8)(R10*1), Z16, Z13
-	VPDPBUSD.BCST     364(R8)(R9*4), Z16, Z14
-	VPDPBUSD.BCST     364(R8)(R11*1), Z16, Z15
+	VPSRLD            $0x04, 2240(DI), Z15
+	VPANDD            Z0, Z15, Z15
+	VPDPBUSD.BCST     364(R8), Z15, Z9
+	VPDPBUSD.BCST     364(R8)(R9*1), Z15, Z11
+	VPDPBUSD.BCST     364(R8)(R9*2), Z15, Z12
+	VPDPBUSD.BCST     364(R8)(R10*1), Z15, Z13
+	VPDPBUSD.BCST     364(R8)(R9*4), Z15, Z14
 	VPSRLD            $0x18, Z10, Z10
 	VCVTDQ2PS         Z10, Z10
 	VMULPS            Z7, Z10, Z10
 	VMULPS.BCST       368(R8), Z10, Z7
 	VCVTDQ2PS         Z9, Z9
-	VFMADD231PS       Z7, Z9, Z0
+	VFMADD231PS       Z7, Z9, Z1
 	VMULPS.BCST       368(R8)(R9*1), Z10, Z7
 	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z7, Z11, Z1
+	VFMADD231PS       Z7, Z11, Z2
 	VMULPS.BCST       368(R8)(R9*2), Z10, Z7
 	VCVTDQ2PS         Z12, Z12
-	VFMADD231PS       Z7, Z12, Z2
+	VFMADD231PS       Z7, Z12, Z3
 	VMULPS.BCST       368(R8)(R10*1), Z10, Z7
 	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z7, Z13, Z3
+	VFMADD231PS       Z7, Z13, Z4
 	VMULPS.BCST       368(R8)(R9*4), Z10, Z7
 	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z7, Z14, Z4
-	VMULPS.BCST       368(R8)(R11*1), Z10, Z7
-	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z7, Z15, Z5
+	VFMADD231PS       Z7, Z14, Z5
 	VPSRLD            $0x18, Z6, Z6
 	VCVTDQ2PS         Z6, Z6
 	VMULPS            Z8, Z6, Z6
-	VFNMADD231PS.BCST 372(R8), Z6, Z0
-	VFNMADD231PS.BCST 372(R8)(R9*1), Z6, Z1
-	VFNMADD231PS.BCST 372(R8)(R9*2), Z6, Z2
-	VFNMADD231PS.BCST 372(R8)(R10*1), Z6, Z3
-	VFNMADD231PS.BCST 372(R8)(R9*4), Z6, Z4
-	VFNMADD231PS.BCST 372(R8)(R11*1), Z6, Z5
+	VFNMADD231PS.BCST 372(R8), Z6, Z1
+	VFNMADD231PS.BCST 372(R8)(R9*1), Z6, Z2
+	VFNMADD231PS.BCST 372(R8)(R9*2), Z6, Z3
+	VFNMADD231PS.BCST 372(R8)(R10*1), Z6, Z4
+	VFNMADD231PS.BCST 372(R8)(R9*4), Z6, Z5
+	ADDQ              $0x00000180, R8
+	ADDQ              $0x00000900, DI
+	DECQ              R11
+	JNZ               block
+	MOVQ              64(AX), DI
+	LEAQ              (DI)(DI*2), R8
+	VMOVUPS           Z1, (CX)
+	VMOVUPS           Z2, (CX)(DI*1)
+	VMOVUPS           Z3, (CX)(DI*2)
+	VMOVUPS           Z4, (CX)(R8*1)
+	VMOVUPS           Z5, (CX)(DI*4)
+	ADDQ              $0x40, CX
+	ADDQ              16(AX), BX
+	ADDQ              16(AX), SI
+	DECQ              DX
+	JNZ               tile
+	VZEROUPPER
+	RET
+
+// func Gemv_q4_kx16_q8x_16x6_avx512vnni(a *byte)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·Gemv_q4_kx16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, DI
+	MOVQ   40(AX), R8
+	MOVQ   48(AX), R9
+	LEAQ   (R9)(R9*2), R10
+	LEAQ   (R9)(R9*4), R11
+	MOVQ   32(AX), R12
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+
+block:
+	VMOVDQU32 64(DI), Z7
+	VMOVDQU32 128(DI), Z8
+	VMOVDQU32 192(DI), Z9
+
+	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z7, Z10
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z8, Z12
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z11
+	VPSRLD     $0x02, Z7, Z7
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z7, Z11
+	VPSRLD     $0x04, Z9, Z7
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
+	VPSRLD     $0x02, Z8, Z8
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
+	VCVTPH2PS  (DI), Z8
+	VCVTPH2PS  32(DI), Z9
+
+	// sub-block 0, scale 0
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPANDD            256(DI), Z0, Z19
+	VPDPBUSD.BCST     (R8), Z19, Z13
+	VPDPBUSD.BCST     (R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     (R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     (R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     (R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     (R8)(R11*1), Z19, Z18
+	PREFETCHT1        16384(DI)
+	PREFETCHT0        2048(DI)
+	VPANDD            320(DI), Z0, Z19
+	VPDPBUSD.BCST     4(R8), Z19, Z13
+	VPDPBUSD.BCST     4(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     4(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     4(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     4(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     4(R8)(R11*1), Z19, Z18
+	VPANDD            384(DI), Z0, Z19
+	VPDPBUSD.BCST     8(R8), Z19, Z13
+	VPDPBUSD.BCST     8(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     8(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     8(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     8(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     8(R8)(R11*1), Z19, Z18
+	PREFETCHT1        16448(DI)
+	PREFETCHT0        2112(DI)
+	VPANDD            448(DI), Z0, Z19
+	VPDPBUSD.BCST     12(R8), Z19, Z13
+	VPDPBUSD.BCST     12(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     12(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     12(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     12(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     12(R8)(R11*1), Z19, Z18
+	VPANDD            512(DI), Z0, Z19
+	VPDPBUSD.BCST     16(R8), Z19, Z13
+	VPDPBUSD.BCST     16(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     16(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     16(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     16(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     16(R8)(R11*1), Z19, Z18
+	PREFETCHT1        16512(DI)
+	PREFETCHT0        2176(DI)
+	VPANDD            576(DI), Z0, Z19
+	VPDPBUSD.BCST     20(R8), Z19, Z13
+	VPDPBUSD.BCST     20(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     20(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     20(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     20(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     20(R8)(R11*1), Z19, Z18
+	VPANDD            640(DI), Z0, Z19
+	VPDPBUSD.BCST     24(R8), Z19, Z13
+	VPDPBUSD.BCST     24(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     24(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     24(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     24(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     24(R8)(R11*1), Z19, Z18
+	PREFETCHT1        16576(DI)
+	PREFETCHT0        2240(DI)
+	VPANDD            704(DI), Z0, Z19
+	VPDPBUSD.BCST     28(R8), Z19, Z13
+	VPDPBUSD.BCST     28(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     28(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     28(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     28(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     28(R8)(R11*1), Z19, Z18
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z10, Z19
+	VCVTDQ2PS         Z19, Z19
+	VMULPS            Z8, Z19, Z19
+	VMULPS.BCST       32(R8), Z19, Z20
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z20, Z13, Z1
+	VMULPS.BCST       32(R8)(R9*1), Z19, Z13
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z13, Z14, Z2
+	VMULPS.BCST       32(R8)(R9*2), Z19, Z13
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z13, Z15, Z3
+	VMULPS.BCST       32(R8)(R10*1), Z19, Z13
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z13, Z16, Z4
+	VMULPS.BCST       32(R8)(R9*4), Z19, Z13
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z13, Z17, Z5
+	VMULPS.BCST       32(R8)(R11*1), Z19, Z13
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z13, Z18, Z6
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z12, Z13
+	VCVTDQ2PS         Z13, Z13
+	VMULPS            Z9, Z13, Z13
+	VFNMADD231PS.BCST 36(R8), Z13, Z1
+	VFNMADD231PS.BCST 36(R8)(R9*1), Z13, Z2
+	VFNMADD231PS.BCST 36(R8)(R9*2), Z13, Z3
+	VFNMADD231PS.BCST 36(R8)(R10*1), Z13, Z4
+	VFNMADD231PS.BCST 36(R8)(R9*4), Z13, Z5
+	VFNMADD231PS.BCST 36(R8)(R11*1), Z13, Z6
+
+	// sub-block 1, scale 0
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	PREFETCHT1        16640(DI)
+	PREFETCHT0        2304(DI)
+	VPSRLD            $0x04, 256(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     48(R8), Z19, Z13
+	VPDPBUSD.BCST     48(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     48(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     48(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     48(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     48(R8)(R11*1), Z19, Z18
+	VPSRLD            $0x04, 320(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     52(R8), Z19, Z13
+	VPDPBUSD.BCST     52(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     52(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     52(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     52(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     52(R8)(R11*1), Z19, Z18
+	PREFETCHT1        16704(DI)
+	PREFETCHT0        2368(DI)
+	VPSRLD            $0x04, 384(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     56(R8), Z19, Z13
+	VPDPBUSD.BCST     56(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     56(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     56(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     56(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     56(R8)(R11*1), Z19, Z18
+	VPSRLD            $0x04, 448(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     60(R8), Z19, Z13
+	VPDPBUSD.BCST     60(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     60(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     60(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     60(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     60(R8)(R11*1), Z19, Z18
+	PREFETCHT1        16768(DI)
+	PREFETCHT0        2432(DI)
+	VPSRLD            $0x04, 512(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     64(R8), Z19, Z13
+	VPDPBUSD.BCST     64(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     64(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     64(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     64(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     64(R8)(R11*1), Z19, Z18
+	VPSRLD            $0x04, 576(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     68(R8), Z19, Z13
+	VPDPBUSD.BCST     68(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     68(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     68(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     68(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     68(R8)(R11*1), Z19, Z18
+	PREFETCHT1        16832(DI)
+	PREFETCHT0        2496(DI)
+	VPSRLD            $0x04, 640(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     72(R8), Z19, Z13
+	VPDPBUSD.BCST     72(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     72(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     72(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     72(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     72(R8)(R11*1), Z19, Z18
+	PREFETCHT1        16896(DI)
+	PREFETCHT0        2560(DI)
+	VPSRLD            $0x04, 704(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     76(R8), Z19, Z13
+	VPDPBUSD.BCST     76(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     76(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     76(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     76(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     76(R8)(R11*1), Z19, Z18
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z10, Z19
+	VCVTDQ2PS         Z19, Z19
+	VMULPS            Z8, Z19, Z19
+	VMULPS.BCST       80(R8), Z19, Z20
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z20, Z13, Z1
+	VMULPS.BCST       80(R8)(R9*1), Z19, Z13
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z13, Z14, Z2
+	VMULPS.BCST       80(R8)(R9*2), Z19, Z13
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z13, Z15, Z3
+	VMULPS.BCST       80(R8)(R10*1), Z19, Z13
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z13, Z16, Z4
+	VMULPS.BCST       80(R8)(R9*4), Z19, Z13
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z13, Z17, Z5
+	VMULPS.BCST       80(R8)(R11*1), Z19, Z13
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z13, Z18, Z6
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z12, Z13
+	VCVTDQ2PS         Z13, Z13
+	VMULPS            Z9, Z13, Z13
+	VFNMADD231PS.BCST 84(R8), Z13, Z1
+	VFNMADD231PS.BCST 84(R8)(R9*1), Z13, Z2
+	VFNMADD231PS.BCST 84(R8)(R9*2), Z13, Z3
+	VFNMADD231PS.BCST 84(R8)(R10*1), Z13, Z4
+	VFNMADD231PS.BCST 84(R8)(R9*4), Z13, Z5
+	VFNMADD231PS.BCST 84(R8)(R11*1), Z13, Z6
+
+	// sub-block 2, scale 0
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPANDD            768(DI), Z0, Z19
+	VPDPBUSD.BCST     96(R8), Z19, Z13
+	VPDPBUSD.BCST     96(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     96(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     96(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     96(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     96(R8)(R11*1), Z19, Z18
+	PREFETCHT1        16960(DI)
+	PREFETCHT0        2624(DI)
+	VPANDD            832(DI), Z0, Z19
+	VPDPBUSD.BCST     100(R8), Z19, Z13
+	VPDPBUSD.BCST     100(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     100(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     100(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     100(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     100(R8)(R11*1), Z19, Z18
+	VPANDD            896(DI), Z0, Z19
+	VPDPBUSD.BCST     104(R8), Z19, Z13
+	VPDPBUSD.BCST     104(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     104(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     104(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     104(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     104(R8)(R11*1), Z19, Z18
+	PREFETCHT1        17024(DI)
+	PREFETCHT0        2688(DI)
+	VPANDD            960(DI), Z0, Z19
+	VPDPBUSD.BCST     108(R8), Z19, Z13
+	VPDPBUSD.BCST     108(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     108(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     108(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     108(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     108(R8)(R11*1), Z19, Z18
+	VPANDD            1024(DI), Z0, Z19
+	VPDPBUSD.BCST     112(R8), Z19, Z13
+	VPDPBUSD.BCST     112(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     112(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     112(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     112(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     112(R8)(R11*1), Z19, Z18
+	PREFETCHT1        17088(DI)
+	PREFETCHT0        2752(DI)
+	VPANDD            1088(DI), Z0, Z19
+	VPDPBUSD.BCST     116(R8), Z19, Z13
+	VPDPBUSD.BCST     116(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     116(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     116(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     116(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     116(R8)(R11*1), Z19, Z18
+	VPANDD            1152(DI), Z0, Z19
+	VPDPBUSD.BCST     120(R8), Z19, Z13
+	VPDPBUSD.BCST     120(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     120(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     120(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     120(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     120(R8)(R11*1), Z19, Z18
+	PREFETCHT1        17152(DI)
+	PREFETCHT0        2816(DI)
+	VPANDD            1216(DI), Z0, Z19
+	VPDPBUSD.BCST     124(R8), Z19, Z13
+	VPDPBUSD.BCST     124(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     124(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     124(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     124(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     124(R8)(R11*1), Z19, Z18
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z10, Z19
+	VCVTDQ2PS         Z19, Z19
+	VMULPS            Z8, Z19, Z19
+	VMULPS.BCST       128(R8), Z19, Z20
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z20, Z13, Z1
+	VMULPS.BCST       128(R8)(R9*1), Z19, Z13
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z13, Z14, Z2
+	VMULPS.BCST       128(R8)(R9*2), Z19, Z13
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z13, Z15, Z3
+	VMULPS.BCST       128(R8)(R10*1), Z19, Z13
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z13, Z16, Z4
+	VMULPS.BCST       128(R8)(R9*4), Z19, Z13
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z13, Z17, Z5
+	VMULPS.BCST       128(R8)(R11*1), Z19, Z13
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z13, Z18, Z6
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z12, Z13
+	VCVTDQ2PS         Z13, Z13
+	VMULPS            Z9, Z13, Z13
+	VFNMADD231PS.BCST 132(R8), Z13, Z1
+	VFNMADD231PS.BCST 132(R8)(R9*1), Z13, Z2
+	VFNMADD231PS.BCST 132(R8)(R9*2), Z13, Z3
+	VFNMADD231PS.BCST 132(R8)(R10*1), Z13, Z4
+	VFNMADD231PS.BCST 132(R8)(R9*4), Z13, Z5
+	VFNMADD231PS.BCST 132(R8)(R11*1), Z13, Z6
+
+	// sub-block 3, scale 0
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	PREFETCHT1        17216(DI)
+	PREFETCHT0        2880(DI)
+	VPSRLD            $0x04, 768(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     144(R8), Z19, Z13
+	VPDPBUSD.BCST     144(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     144(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     144(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     144(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     144(R8)(R11*1), Z19, Z18
+	VPSRLD            $0x04, 832(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     148(R8), Z19, Z13
+	VPDPBUSD.BCST     148(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     148(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     148(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     148(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     148(R8)(R11*1), Z19, Z18
+	PREFETCHT1        17280(DI)
+	PREFETCHT0        2944(DI)
+	VPSRLD            $0x04, 896(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     152(R8), Z19, Z13
+	VPDPBUSD.BCST     152(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     152(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     152(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     152(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     152(R8)(R11*1), Z19, Z18
+	VPSRLD            $0x04, 960(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     156(R8), Z19, Z13
+	VPDPBUSD.BCST     156(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     156(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     156(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     156(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     156(R8)(R11*1), Z19, Z18
+	PREFETCHT1        17344(DI)
+	PREFETCHT0        3008(DI)
+	VPSRLD            $0x04, 1024(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     160(R8), Z19, Z13
+	VPDPBUSD.BCST     160(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     160(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     160(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     160(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     160(R8)(R11*1), Z19, Z18
+	VPSRLD            $0x04, 1088(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     164(R8), Z19, Z13
+	VPDPBUSD.BCST     164(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     164(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     164(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     164(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     164(R8)(R11*1), Z19, Z18
+	PREFETCHT1        17408(DI)
+	PREFETCHT0        3072(DI)
+	VPSRLD            $0x04, 1152(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     168(R8), Z19, Z13
+	VPDPBUSD.BCST     168(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     168(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     168(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     168(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     168(R8)(R11*1), Z19, Z18
+	PREFETCHT1        17472(DI)
+	PREFETCHT0        3136(DI)
+	VPSRLD            $0x04, 1216(DI), Z19
+	VPANDD            Z0, Z19, Z19
+	VPDPBUSD.BCST     172(R8), Z19, Z13
+	VPDPBUSD.BCST     172(R8)(R9*1), Z19, Z14
+	VPDPBUSD.BCST     172(R8)(R9*2), Z19, Z15
+	VPDPBUSD.BCST     172(R8)(R10*1), Z19, Z16
+	VPDPBUSD.BCST     172(R8)(R9*4), Z19, Z17
+	VPDPBUSD.BCST     172(R8)(R11*1), Z19, Z18
+	VPSRLD            $0x18, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z8, Z10, Z10
+	VMULPS.BCST       176(R8), Z10, Z19
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z19, Z13, Z1
+	VMULPS.BCST       176(R8)(R9*1), Z10, Z13
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z13, Z14, Z2
+	VMULPS.BCST       176(R8)(R9*2), Z10, Z13
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z13, Z15, Z3
+	VMULPS.BCST       176(R8)(R10*1), Z10, Z13
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z13, Z16, Z4
+	VMULPS.BCST       176(R8)(R9*4), Z10, Z13
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z13, Z17, Z5
+	VMULPS.BCST       176(R8)(R11*1), Z10, Z10
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z10, Z18, Z6
+	VPSRLD            $0x18, Z12, Z10
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z9, Z10, Z10
+	VFNMADD231PS.BCST 180(R8), Z10, Z1
+	VFNMADD231PS.BCST 180(R8)(R9*1), Z10, Z2
+	VFNMADD231PS.BCST 180(R8)(R9*2), Z10, Z3
+	VFNMADD231PS.BCST 180(R8)(R10*1), Z10, Z4
+	VFNMADD231PS.BCST 180(R8)(R9*4), Z10, Z5
+	VFNMADD231PS.BCST 180(R8)(R11*1), Z10, Z6
+
+	// sub-block 4, scale 0
+	VPXORD            Z10, Z10, Z10
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPANDD            1280(DI), Z0, Z17
+	VPDPBUSD.BCST     192(R8), Z17, Z10
+	VPDPBUSD.BCST     192(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     192(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     192(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     192(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     192(R8)(R11*1), Z17, Z16
+	PREFETCHT1        17536(DI)
+	PREFETCHT0        3200(DI)
+	VPANDD            1344(DI), Z0, Z17
+	VPDPBUSD.BCST     196(R8), Z17, Z10
+	VPDPBUSD.BCST     196(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     196(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     196(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     196(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     196(R8)(R11*1), Z17, Z16
+	VPANDD            1408(DI), Z0, Z17
+	VPDPBUSD.BCST     200(R8), Z17, Z10
+	VPDPBUSD.BCST     200(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     200(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     200(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     200(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     200(R8)(R11*1), Z17, Z16
+	PREFETCHT1        17600(DI)
+	PREFETCHT0        3264(DI)
+	VPANDD            1472(DI), Z0, Z17
+	VPDPBUSD.BCST     204(R8), Z17, Z10
+	VPDPBUSD.BCST     204(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     204(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     204(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     204(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     204(R8)(R11*1), Z17, Z16
+	VPANDD            1536(DI), Z0, Z17
+	VPDPBUSD.BCST     208(R8), Z17, Z10
+	VPDPBUSD.BCST     208(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     208(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     208(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     208(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     208(R8)(R11*1), Z17, Z16
+	PREFETCHT1        17664(DI)
+	PREFETCHT0        3328(DI)
+	VPANDD            1600(DI), Z0, Z17
+	VPDPBUSD.BCST     212(R8), Z17, Z10
+	VPDPBUSD.BCST     212(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     212(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     212(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     212(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     212(R8)(R11*1), Z17, Z16
+	VPANDD            1664(DI), Z0, Z17
+	VPDPBUSD.BCST     216(R8), Z17, Z10
+	VPDPBUSD.BCST     216(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     216(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     216(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     216(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     216(R8)(R11*1), Z17, Z16
+	PREFETCHT1        17728(DI)
+	PREFETCHT0        3392(DI)
+	VPANDD            1728(DI), Z0, Z17
+	VPDPBUSD.BCST     220(R8), Z17, Z10
+	VPDPBUSD.BCST     220(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     220(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     220(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     220(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     220(R8)(R11*1), Z17, Z16
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z11, Z17
+	VCVTDQ2PS         Z17, Z17
+	VMULPS            Z8, Z17, Z17
+	VMULPS.BCST       224(R8), Z17, Z18
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z18, Z10, Z1
+	VMULPS.BCST       224(R8)(R9*1), Z17, Z10
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z10, Z12, Z2
+	VMULPS.BCST       224(R8)(R9*2), Z17, Z10
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z10, Z13, Z3
+	VMULPS.BCST       224(R8)(R10*1), Z17, Z10
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z10, Z14, Z4
+	VMULPS.BCST       224(R8)(R9*4), Z17, Z10
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z10, Z15, Z5
+	VMULPS.BCST       224(R8)(R11*1), Z17, Z10
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z10, Z16, Z6
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z7, Z10
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z9, Z10, Z10
+	VFNMADD231PS.BCST 228(R8), Z10, Z1
+	VFNMADD231PS.BCST 228(R8)(R9*1), Z10, Z2
+	VFNMADD231PS.BCST 228(R8)(R9*2), Z10, Z3
+	VFNMADD231PS.BCST 228(R8)(R10*1), Z10, Z4
+	VFNMADD231PS.BCST 228(R8)(R9*4), Z10, Z5
+	VFNMADD231PS.BCST 228(R8)(R11*1), Z10, Z6
+
+	// sub-block 5, scale 0
+	VPXORD            Z10, Z10, Z10
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	PREFETCHT1        17792(DI)
+	PREFETCHT0        3456(DI)
+	VPSRLD            $0x04, 1280(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     240(R8), Z17, Z10
+	VPDPBUSD.BCST     240(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     240(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     240(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     240(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     240(R8)(R11*1), Z17, Z16
+	VPSRLD            $0x04, 1344(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     244(R8), Z17, Z10
+	VPDPBUSD.BCST     244(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     244(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     244(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     244(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     244(R8)(R11*1), Z17, Z16
+	PREFETCHT1        17856(DI)
+	PREFETCHT0        3520(DI)
+	VPSRLD            $0x04, 1408(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     248(R8), Z17, Z10
+	VPDPBUSD.BCST     248(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     248(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     248(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     248(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     248(R8)(R11*1), Z17, Z16
+	VPSRLD            $0x04, 1472(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     252(R8), Z17, Z10
+	VPDPBUSD.BCST     252(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     252(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     252(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     252(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     252(R8)(R11*1), Z17, Z16
+	PREFETCHT1        17920(DI)
+	PREFETCHT0        3584(DI)
+	VPSRLD            $0x04, 1536(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     256(R8), Z17, Z10
+	VPDPBUSD.BCST     256(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     256(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     256(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     256(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     256(R8)(R11*1), Z17, Z16
+	VPSRLD            $0x04, 1600(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     260(R8), Z17, Z10
+	VPDPBUSD.BCST     260(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     260(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     260(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     260(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     260(R8)(R11*1), Z17, Z16
+	PREFETCHT1        17984(DI)
+	PREFETCHT0        3648(DI)
+	VPSRLD            $0x04, 1664(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     264(R8), Z17, Z10
+	VPDPBUSD.BCST     264(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     264(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     264(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     264(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     264(R8)(R11*1), Z17, Z16
+	PREFETCHT1        18048(DI)
+	PREFETCHT0        3712(DI)
+	VPSRLD            $0x04, 1728(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     268(R8), Z17, Z10
+	VPDPBUSD.BCST     268(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     268(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     268(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     268(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     268(R8)(R11*1), Z17, Z16
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z11, Z17
+	VCVTDQ2PS         Z17, Z17
+	VMULPS            Z8, Z17, Z17
+	VMULPS.BCST       272(R8), Z17, Z18
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z18, Z10, Z1
+	VMULPS.BCST       272(R8)(R9*1), Z17, Z10
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z10, Z12, Z2
+	VMULPS.BCST       272(R8)(R9*2), Z17, Z10
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z10, Z13, Z3
+	VMULPS.BCST       272(R8)(R10*1), Z17, Z10
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z10, Z14, Z4
+	VMULPS.BCST       272(R8)(R9*4), Z17, Z10
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z10, Z15, Z5
+	VMULPS.BCST       272(R8)(R11*1), Z17, Z10
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z10, Z16, Z6
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z7, Z10
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z9, Z10, Z10
+	VFNMADD231PS.BCST 276(R8), Z10, Z1
+	VFNMADD231PS.BCST 276(R8)(R9*1), Z10, Z2
+	VFNMADD231PS.BCST 276(R8)(R9*2), Z10, Z3
+	VFNMADD231PS.BCST 276(R8)(R10*1), Z10, Z4
+	VFNMADD231PS.BCST 276(R8)(R9*4), Z10, Z5
+	VFNMADD231PS.BCST 276(R8)(R11*1), Z10, Z6
+
+	// sub-block 6, scale 0
+	VPXORD            Z10, Z10, Z10
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPANDD            1792(DI), Z0, Z17
+	VPDPBUSD.BCST     288(R8), Z17, Z10
+	VPDPBUSD.BCST     288(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     288(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     288(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     288(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     288(R8)(R11*1), Z17, Z16
+	PREFETCHT1        18112(DI)
+	PREFETCHT0        3776(DI)
+	VPANDD            1856(DI), Z0, Z17
+	VPDPBUSD.BCST     292(R8), Z17, Z10
+	VPDPBUSD.BCST     292(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     292(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     292(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     292(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     292(R8)(R11*1), Z17, Z16
+	VPANDD            1920(DI), Z0, Z17
+	VPDPBUSD.BCST     296(R8), Z17, Z10
+	VPDPBUSD.BCST     296(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     296(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     296(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     296(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     296(R8)(R11*1), Z17, Z16
+	PREFETCHT1        18176(DI)
+	PREFETCHT0        3840(DI)
+	VPANDD            1984(DI), Z0, Z17
+	VPDPBUSD.BCST     300(R8), Z17, Z10
+	VPDPBUSD.BCST     300(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     300(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     300(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     300(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     300(R8)(R11*1), Z17, Z16
+	VPANDD            2048(DI), Z0, Z17
+	VPDPBUSD.BCST     304(R8), Z17, Z10
+	VPDPBUSD.BCST     304(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     304(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     304(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     304(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     304(R8)(R11*1), Z17, Z16
+	PREFETCHT1        18240(DI)
+	PREFETCHT0        3904(DI)
+	VPANDD            2112(DI), Z0, Z17
+	VPDPBUSD.BCST     308(R8), Z17, Z10
+	VPDPBUSD.BCST     308(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     308(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     308(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     308(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     308(R8)(R11*1), Z17, Z16
+	VPANDD            2176(DI), Z0, Z17
+	VPDPBUSD.BCST     312(R8), Z17, Z10
+	VPDPBUSD.BCST     312(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     312(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     312(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     312(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     312(R8)(R11*1), Z17, Z16
+	PREFETCHT1        18304(DI)
+	PREFETCHT0        3968(DI)
+	VPANDD            2240(DI), Z0, Z17
+	VPDPBUSD.BCST     316(R8), Z17, Z10
+	VPDPBUSD.BCST     316(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     316(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     316(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     316(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     316(R8)(R11*1), Z17, Z16
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z11, Z17
+	VCVTDQ2PS         Z17, Z17
+	VMULPS            Z8, Z17, Z17
+	VMULPS.BCST       320(R8), Z17, Z18
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z18, Z10, Z1
+	VMULPS.BCST       320(R8)(R9*1), Z17, Z10
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z10, Z12, Z2
+	VMULPS.BCST       320(R8)(R9*2), Z17, Z10
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z10, Z13, Z3
+	VMULPS.BCST       320(R8)(R10*1), Z17, Z10
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z10, Z14, Z4
+	VMULPS.BCST       320(R8)(R9*4), Z17, Z10
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z10, Z15, Z5
+	VMULPS.BCST       320(R8)(R11*1), Z17, Z10
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z10, Z16, Z6
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z7, Z10
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z9, Z10, Z10
+	VFNMADD231PS.BCST 324(R8), Z10, Z1
+	VFNMADD231PS.BCST 324(R8)(R9*1), Z10, Z2
+	VFNMADD231PS.BCST 324(R8)(R9*2), Z10, Z3
+	VFNMADD231PS.BCST 324(R8)(R10*1), Z10, Z4
+	VFNMADD231PS.BCST 324(R8)(R9*4), Z10, Z5
+	VFNMADD231PS.BCST 324(R8)(R11*1), Z10, Z6
+
+	// sub-block 7, scale 0
+	VPXORD            Z10, Z10, Z10
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	PREFETCHT1        18368(DI)
+	PREFETCHT0        4032(DI)
+	VPSRLD            $0x04, 1792(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     336(R8), Z17, Z10
+	VPDPBUSD.BCST     336(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     336(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     336(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     336(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     336(R8)(R11*1), Z17, Z16
+	VPSRLD            $0x04, 1856(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     340(R8), Z17, Z10
+	VPDPBUSD.BCST     340(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     340(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     340(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     340(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     340(R8)(R11*1), Z17, Z16
+	PREFETCHT1        18432(DI)
+	PREFETCHT0        4096(DI)
+	VPSRLD            $0x04, 1920(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     344(R8), Z17, Z10
+	VPDPBUSD.BCST     344(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     344(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     344(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     344(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     344(R8)(R11*1), Z17, Z16
+	VPSRLD            $0x04, 1984(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     348(R8), Z17, Z10
+	VPDPBUSD.BCST     348(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     348(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     348(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     348(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     348(R8)(R11*1), Z17, Z16
+	PREFETCHT1        18496(DI)
+	PREFETCHT0        4160(DI)
+	VPSRLD            $0x04, 2048(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     352(R8), Z17, Z10
+	VPDPBUSD.BCST     352(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     352(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     352(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     352(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     352(R8)(R11*1), Z17, Z16
+	VPSRLD            $0x04, 2112(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     356(R8), Z17, Z10
+	VPDPBUSD.BCST     356(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     356(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     356(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     356(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     356(R8)(R11*1), Z17, Z16
+	PREFETCHT1        18560(DI)
+	PREFETCHT0        4224(DI)
+	VPSRLD            $0x04, 2176(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     360(R8), Z17, Z10
+	VPDPBUSD.BCST     360(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     360(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     360(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     360(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     360(R8)(R11*1), Z17, Z16
+	PREFETCHT1        18624(DI)
+	PREFETCHT0        4288(DI)
+	VPSRLD            $0x04, 2240(DI), Z17
+	VPANDD            Z0, Z17, Z17
+	VPDPBUSD.BCST     364(R8), Z17, Z10
+	VPDPBUSD.BCST     364(R8)(R9*1), Z17, Z12
+	VPDPBUSD.BCST     364(R8)(R9*2), Z17, Z13
+	VPDPBUSD.BCST     364(R8)(R10*1), Z17, Z14
+	VPDPBUSD.BCST     364(R8)(R9*4), Z17, Z15
+	VPDPBUSD.BCST     364(R8)(R11*1), Z17, Z16
+	VPSRLD            $0x18, Z11, Z11
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z8, Z11, Z11
+	VMULPS.BCST       368(R8), Z11, Z8
+	VCVTDQ2PS         Z10, Z10
+	VFMADD231PS       Z8, Z10, Z1
+	VMULPS.BCST       368(R8)(R9*1), Z11, Z8
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z8, Z12, Z2
+	VMULPS.BCST       368(R8)(R9*2), Z11, Z8
+	VCVTDQ2PS         Z13, Z13
+	VFMADD231PS       Z8, Z13, Z3
+	VMULPS.BCST       368(R8)(R10*1), Z11, Z8
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z8, Z14, Z4
+	VMULPS.BCST       368(R8)(R9*4), Z11, Z8
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z8, Z15, Z5
+	VMULPS.BCST       368(R8)(R11*1), Z11, Z8
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z8, Z16, Z6
+	VPSRLD            $0x18, Z7, Z7
+	VCVTDQ2PS         Z7, Z7
+	VMULPS            Z9, Z7, Z7
+	VFNMADD231PS.BCST 372(R8), Z7, Z1
+	VFNMADD231PS.BCST 372(R8)(R9*1), Z7, Z2
+	VFNMADD231PS.BCST 372(R8)(R9*2), Z7, Z3
+	VFNMADD231PS.BCST 372(R8)(R10*1), Z7, Z4
+	VFNMADD231PS.BCST 372(R8)(R9*4), Z7, Z5
+	VFNMADD231PS.BCST 372(R8)(R11*1), Z7, Z6
 	ADDQ              $0x00000180, R8
 	ADDQ              $0x00000900, DI
 	DECQ              R12
@@ -4288,12 +4102,12 @@ block:
 	MOVQ              64(AX), DI
 	LEAQ              (DI)(DI*2), R8
 	LEAQ              (DI)(DI*4), R9
-	VMOVUPS           Z0, (CX)
-	VMOVUPS           Z1, (CX)(DI*1)
-	VMOVUPS           Z2, (CX)(DI*2)
-	VMOVUPS           Z3, (CX)(R8*1)
-	VMOVUPS           Z4, (CX)(DI*4)
-	VMOVUPS           Z5, (CX)(R9*1)
+	VMOVUPS           Z1, (CX)
+	VMOVUPS           Z2, (CX)(DI*1)
+	VMOVUPS           Z3, (CX)(DI*2)
+	VMOVUPS           Z4, (CX)(R8*1)
+	VMOVUPS           Z5, (CX)(DI*4)
+	VMOVUPS           Z6, (CX)(R9*1)
 	ADDQ              $0x40, CX
 	ADDQ              16(AX), BX
 	ADDQ              16(AX), SI
@@ -4305,11 +4119,12 @@ block:
 // func Gemv_q4_kx16_q8x_16x8_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·Gemv_q4_kx16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -4320,7 +4135,6 @@ tile:
 	LEAQ   (R9)(R9*4), R11
 	LEAQ   (R8)(R10*2), R12
 	MOVQ   32(AX), R13
-	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -4328,27 +4142,27 @@ tile:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
 
 block:
-	VMOVDQU32 64(DI), Z8
-	VMOVDQU32 128(DI), Z9
-	VMOVDQU32 192(DI), Z10
+	VMOVDQU32 64(DI), Z9
+	VMOVDQU32 128(DI), Z10
+	VMOVDQU32 192(DI), Z11
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
-	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z8, Z11
-	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z9, Z13
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z12
-	VPSRLD     $0x02, Z8, Z8
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z12
-	VPSRLD     $0x04, Z10, Z8
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z9, Z12
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z10, Z14
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z13
 	VPSRLD     $0x02, Z9, Z9
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z9, Z8
-	VCVTPH2PS  (DI), Z9
-	VCVTPH2PS  32(DI), Z10
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z9, Z13
+	VPSRLD     $0x04, Z11, Z9
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
+	VPSRLD     $0x02, Z10, Z10
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
+	VCVTPH2PS  (DI), Z10
+	VCVTPH2PS  32(DI), Z11
 
 	// sub-block 0, scale 0
-	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
@@ -4356,135 +4170,127 @@ block:
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
-	VMOVDQU32         256(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     (R8), Z22, Z14
-	VPDPBUSD.BCST     (R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     (R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     (R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     (R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     (R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     (R12), Z22, Z20
-	VPDPBUSD.BCST     (R12)(R9*1), Z22, Z21
+	VPXORD            Z22, Z22, Z22
+	VPANDD            256(DI), Z0, Z23
+	VPDPBUSD.BCST     (R8), Z23, Z15
+	VPDPBUSD.BCST     (R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     (R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     (R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     (R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     (R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     (R12), Z23, Z21
+	VPDPBUSD.BCST     (R12)(R9*1), Z23, Z22
 	PREFETCHT1        16384(DI)
 	PREFETCHT0        2048(DI)
-	VMOVDQU32         320(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     4(R8), Z22, Z14
-	VPDPBUSD.BCST     4(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     4(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     4(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     4(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     4(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     4(R12), Z22, Z20
-	VPDPBUSD.BCST     4(R12)(R9*1), Z22, Z21
-	VMOVDQU32         384(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     8(R8), Z22, Z14
-	VPDPBUSD.BCST     8(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     8(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     8(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     8(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     8(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     8(R12), Z22, Z20
-	VPDPBUSD.BCST     8(R12)(R9*1), Z22, Z21
+	VPANDD            320(DI), Z0, Z23
+	VPDPBUSD.BCST     4(R8), Z23, Z15
+	VPDPBUSD.BCST     4(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     4(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     4(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     4(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     4(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     4(R12), Z23, Z21
+	VPDPBUSD.BCST     4(R12)(R9*1), Z23, Z22
+	VPANDD            384(DI), Z0, Z23
+	VPDPBUSD.BCST     8(R8), Z23, Z15
+	VPDPBUSD.BCST     8(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     8(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     8(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     8(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     8(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     8(R12), Z23, Z21
+	VPDPBUSD.BCST     8(R12)(R9*1), Z23, Z22
 	PREFETCHT1        16448(DI)
 	PREFETCHT0        2112(DI)
-	VMOVDQU32         448(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     12(R8), Z22, Z14
-	VPDPBUSD.BCST     12(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     12(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     12(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     12(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     12(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     12(R12), Z22, Z20
-	VPDPBUSD.BCST     12(R12)(R9*1), Z22, Z21
-	VMOVDQU32         512(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     16(R8), Z22, Z14
-	VPDPBUSD.BCST     16(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     16(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     16(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     16(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     16(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     16(R12), Z22, Z20
-	VPDPBUSD.BCST     16(R12)(R9*1), Z22, Z21
+	VPANDD            448(DI), Z0, Z23
+	VPDPBUSD.BCST     12(R8), Z23, Z15
+	VPDPBUSD.BCST     12(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     12(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     12(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     12(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     12(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     12(R12), Z23, Z21
+	VPDPBUSD.BCST     12(R12)(R9*1), Z23, Z22
+	VPANDD            512(DI), Z0, Z23
+	VPDPBUSD.BCST     16(R8), Z23, Z15
+	VPDPBUSD.BCST     16(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     16(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     16(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     16(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     16(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     16(R12), Z23, Z21
+	VPDPBUSD.BCST     16(R12)(R9*1), Z23, Z22
 	PREFETCHT1        16512(DI)
 	PREFETCHT0        2176(DI)
-	VMOVDQU32         576(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     20(R8), Z22, Z14
-	VPDPBUSD.BCST     20(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     20(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     20(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     20(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     20(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     20(R12), Z22, Z20
-	VPDPBUSD.BCST     20(R12)(R9*1), Z22, Z21
-	VMOVDQU32         640(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     24(R8), Z22, Z14
-	VPDPBUSD.BCST     24(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     24(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     24(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     24(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     24(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     24(R12), Z22, Z20
-	VPDPBUSD.BCST     24(R12)(R9*1), Z22, Z21
+	VPANDD            576(DI), Z0, Z23
+	VPDPBUSD.BCST     20(R8), Z23, Z15
+	VPDPBUSD.BCST     20(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     20(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     20(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     20(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     20(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     20(R12), Z23, Z21
+	VPDPBUSD.BCST     20(R12)(R9*1), Z23, Z22
+	VPANDD            640(DI), Z0, Z23
+	VPDPBUSD.BCST     24(R8), Z23, Z15
+	VPDPBUSD.BCST     24(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     24(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     24(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     24(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     24(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     24(R12), Z23, Z21
+	VPDPBUSD.BCST     24(R12)(R9*1), Z23, Z22
 	PREFETCHT1        16576(DI)
 	PREFETCHT0        2240(DI)
-	VMOVDQU32         704(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     28(R8), Z22, Z14
-	VPDPBUSD.BCST     28(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     28(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     28(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     28(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     28(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     28(R12), Z22, Z20
-	VPDPBUSD.BCST     28(R12)(R9*1), Z22, Z21
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z11, Z22
-	VCVTDQ2PS         Z22, Z22
-	VMULPS            Z9, Z22, Z22
-	VMULPS.BCST       32(R8), Z22, Z23
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z23, Z14, Z0
-	VMULPS.BCST       32(R8)(R9*1), Z22, Z14
+	VPANDD            704(DI), Z0, Z23
+	VPDPBUSD.BCST     28(R8), Z23, Z15
+	VPDPBUSD.BCST     28(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     28(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     28(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     28(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     28(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     28(R12), Z23, Z21
+	VPDPBUSD.BCST     28(R12)(R9*1), Z23, Z22
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z12, Z23
+	VCVTDQ2PS         Z23, Z23
+	VMULPS            Z10, Z23, Z23
+	VMULPS.BCST       32(R8), Z23, Z24
 	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z14, Z15, Z1
-	VMULPS.BCST       32(R8)(R9*2), Z22, Z14
+	VFMADD231PS       Z24, Z15, Z1
+	VMULPS.BCST       32(R8)(R9*1), Z23, Z15
 	VCVTDQ2PS         Z16, Z16
-	VFMADD231PS       Z14, Z16, Z2
-	VMULPS.BCST       32(R8)(R10*1), Z22, Z14
+	VFMADD231PS       Z15, Z16, Z2
+	VMULPS.BCST       32(R8)(R9*2), Z23, Z15
 	VCVTDQ2PS         Z17, Z17
-	VFMADD231PS       Z14, Z17, Z3
-	VMULPS.BCST       32(R8)(R9*4), Z22, Z14
+	VFMADD231PS       Z15, Z17, Z3
+	VMULPS.BCST       32(R8)(R10*1), Z23, Z15
 	VCVTDQ2PS         Z18, Z18
-	VFMADD231PS       Z14, Z18, Z4
-	VMULPS.BCST       32(R8)(R11*1), Z22, Z14
+	VFMADD231PS       Z15, Z18, Z4
+	VMULPS.BCST       32(R8)(R9*4), Z23, Z15
 	VCVTDQ2PS         Z19, Z19
-	VFMADD231PS       Z14, Z19, Z5
-	VMULPS.BCST       32(R12), Z22, Z14
+	VFMADD231PS       Z15, Z19, Z5
+	VMULPS.BCST       32(R8)(R11*1), Z23, Z15
 	VCVTDQ2PS         Z20, Z20
-	VFMADD231PS       Z14, Z20, Z6
-	VMULPS.BCST       32(R12)(R9*1), Z22, Z14
+	VFMADD231PS       Z15, Z20, Z6
+	VMULPS.BCST       32(R12), Z23, Z15
 	VCVTDQ2PS         Z21, Z21
-	VFMADD231PS       Z14, Z21, Z7
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z13, Z14
-	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z10, Z14, Z14
-	VFNMADD231PS.BCST 36(R8), Z14, Z0
-	VFNMADD231PS.BCST 36(R8)(R9*1), Z14, Z1
-	VFNMADD231PS.BCST 36(R8)(R9*2), Z14, Z2
-	VFNMADD231PS.BCST 36(R8)(R10*1), Z14, Z3
-	VFNMADD231PS.BCST 36(R8)(R9*4), Z14, Z4
-	VFNMADD231PS.BCST 36(R8)(R11*1), Z14, Z5
-	VFNMADD231PS.BCST 36(R12), Z14, Z6
-	VFNMADD231PS.BCST 36(R12)(R9*1), Z14, Z7
+	VFMADD231PS       Z15, Z21, Z7
+	VMULPS.BCST       32(R12)(R9*1), Z23, Z15
+	VCVTDQ2PS         Z22, Z22
+	VFMADD231PS       Z15, Z22, Z8
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z14, Z15
+	VCVTDQ2PS         Z15, Z15
+	VMULPS            Z11, Z15, Z15
+	VFNMADD231PS.BCST 36(R8), Z15, Z1
+	VFNMADD231PS.BCST 36(R8)(R9*1), Z15, Z2
+	VFNMADD231PS.BCST 36(R8)(R9*2), Z15, Z3
+	VFNMADD231PS.BCST 36(R8)(R10*1), Z15, Z4
+	VFNMADD231PS.BCST 36(R8)(R9*4), Z15, Z5
+	VFNMADD231PS.BCST 36(R8)(R11*1), Z15, Z6
+	VFNMADD231PS.BCST 36(R12), Z15, Z7
+	VFNMADD231PS.BCST 36(R12)(R9*1), Z15, Z8
 
 	// sub-block 1, scale 0
-	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
@@ -4492,137 +4298,137 @@ block:
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
+	VPXORD            Z22, Z22, Z22
 	PREFETCHT1        16640(DI)
 	PREFETCHT0        2304(DI)
-	VPSRLD            $0x04, 256(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     48(R8), Z22, Z14
-	VPDPBUSD.BCST     48(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     48(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     48(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     48(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     48(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     48(R12), Z22, Z20
-	VPDPBUSD.BCST     48(R12)(R9*1), Z22, Z21
-	VPSRLD            $0x04, 320(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     52(R8), Z22, Z14
-	VPDPBUSD.BCST     52(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     52(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     52(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     52(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     52(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     52(R12), Z22, Z20
-	VPDPBUSD.BCST     52(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 256(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     48(R8), Z23, Z15
+	VPDPBUSD.BCST     48(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     48(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     48(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     48(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     48(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     48(R12), Z23, Z21
+	VPDPBUSD.BCST     48(R12)(R9*1), Z23, Z22
+	VPSRLD            $0x04, 320(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     52(R8), Z23, Z15
+	VPDPBUSD.BCST     52(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     52(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     52(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     52(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     52(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     52(R12), Z23, Z21
+	VPDPBUSD.BCST     52(R12)(R9*1), Z23, Z22
 	PREFETCHT1        16704(DI)
 	PREFETCHT0        2368(DI)
-	VPSRLD            $0x04, 384(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     56(R8), Z22, Z14
-	VPDPBUSD.BCST     56(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     56(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     56(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     56(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     56(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     56(R12), Z22, Z20
-	VPDPBUSD.BCST     56(R12)(R9*1), Z22, Z21
-	VPSRLD            $0x04, 448(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     60(R8), Z22, Z14
-	VPDPBUSD.BCST     60(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     60(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     60(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     60(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     60(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     60(R12), Z22, Z20
-	VPDPBUSD.BCST     60(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 384(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     56(R8), Z23, Z15
+	VPDPBUSD.BCST     56(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     56(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     56(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     56(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     56(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     56(R12), Z23, Z21
+	VPDPBUSD.BCST     56(R12)(R9*1), Z23, Z22
+	VPSRLD            $0x04, 448(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     60(R8), Z23, Z15
+	VPDPBUSD.BCST     60(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     60(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     60(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     60(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     60(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     60(R12), Z23, Z21
+	VPDPBUSD.BCST     60(R12)(R9*1), Z23, Z22
 	PREFETCHT1        16768(DI)
 	PREFETCHT0        2432(DI)
-	VPSRLD            $0x04, 512(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     64(R8), Z22, Z14
-	VPDPBUSD.BCST     64(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     64(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     64(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     64(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     64(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     64(R12), Z22, Z20
-	VPDPBUSD.BCST     64(R12)(R9*1), Z22, Z21
-	VPSRLD            $0x04, 576(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     68(R8), Z22, Z14
-	VPDPBUSD.BCST     68(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     68(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     68(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     68(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     68(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     68(R12), Z22, Z20
-	VPDPBUSD.BCST     68(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 512(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     64(R8), Z23, Z15
+	VPDPBUSD.BCST     64(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     64(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     64(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     64(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     64(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     64(R12), Z23, Z21
+	VPDPBUSD.BCST     64(R12)(R9*1), Z23, Z22
+	VPSRLD            $0x04, 576(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     68(R8), Z23, Z15
+	VPDPBUSD.BCST     68(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     68(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     68(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     68(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     68(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     68(R12), Z23, Z21
+	VPDPBUSD.BCST     68(R12)(R9*1), Z23, Z22
 	PREFETCHT1        16832(DI)
 	PREFETCHT0        2496(DI)
-	VPSRLD            $0x04, 640(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     72(R8), Z22, Z14
-	VPDPBUSD.BCST     72(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     72(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     72(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     72(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     72(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     72(R12), Z22, Z20
-	VPDPBUSD.BCST     72(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 640(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     72(R8), Z23, Z15
+	VPDPBUSD.BCST     72(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     72(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     72(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     72(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     72(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     72(R12), Z23, Z21
+	VPDPBUSD.BCST     72(R12)(R9*1), Z23, Z22
 	PREFETCHT1        16896(DI)
 	PREFETCHT0        2560(DI)
-	VPSRLD            $0x04, 704(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     76(R8), Z22, Z14
-	VPDPBUSD.BCST     76(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     76(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     76(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     76(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     76(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     76(R12), Z22, Z20
-	VPDPBUSD.BCST     76(R12)(R9*1), Z22, Z21
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z11, Z22
-	VCVTDQ2PS         Z22, Z22
-	VMULPS            Z9, Z22, Z22
-	VMULPS.BCST       80(R8), Z22, Z23
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z23, Z14, Z0
-	VMULPS.BCST       80(R8)(R9*1), Z22, Z14
+	VPSRLD            $0x04, 704(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     76(R8), Z23, Z15
+	VPDPBUSD.BCST     76(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     76(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     76(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     76(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     76(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     76(R12), Z23, Z21
+	VPDPBUSD.BCST     76(R12)(R9*1), Z23, Z22
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z12, Z23
+	VCVTDQ2PS         Z23, Z23
+	VMULPS            Z10, Z23, Z23
+	VMULPS.BCST       80(R8), Z23, Z24
 	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z14, Z15, Z1
-	VMULPS.BCST       80(R8)(R9*2), Z22, Z14
+	VFMADD231PS       Z24, Z15, Z1
+	VMULPS.BCST       80(R8)(R9*1), Z23, Z15
 	VCVTDQ2PS         Z16, Z16
-	VFMADD231PS       Z14, Z16, Z2
-	VMULPS.BCST       80(R8)(R10*1), Z22, Z14
+	VFMADD231PS       Z15, Z16, Z2
+	VMULPS.BCST       80(R8)(R9*2), Z23, Z15
 	VCVTDQ2PS         Z17, Z17
-	VFMADD231PS       Z14, Z17, Z3
-	VMULPS.BCST       80(R8)(R9*4), Z22, Z14
+	VFMADD231PS       Z15, Z17, Z3
+	VMULPS.BCST       80(R8)(R10*1), Z23, Z15
 	VCVTDQ2PS         Z18, Z18
-	VFMADD231PS       Z14, Z18, Z4
-	VMULPS.BCST       80(R8)(R11*1), Z22, Z14
+	VFMADD231PS       Z15, Z18, Z4
+	VMULPS.BCST       80(R8)(R9*4), Z23, Z15
 	VCVTDQ2PS         Z19, Z19
-	VFMADD231PS       Z14, Z19, Z5
-	VMULPS.BCST       80(R12), Z22, Z14
+	VFMADD231PS       Z15, Z19, Z5
+	VMULPS.BCST       80(R8)(R11*1), Z23, Z15
 	VCVTDQ2PS         Z20, Z20
-	VFMADD231PS       Z14, Z20, Z6
-	VMULPS.BCST       80(R12)(R9*1), Z22, Z14
+	VFMADD231PS       Z15, Z20, Z6
+	VMULPS.BCST       80(R12), Z23, Z15
 	VCVTDQ2PS         Z21, Z21
-	VFMADD231PS       Z14, Z21, Z7
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z13, Z14
-	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z10, Z14, Z14
-	VFNMADD231PS.BCST 84(R8), Z14, Z0
-	VFNMADD231PS.BCST 84(R8)(R9*1), Z14, Z1
-	VFNMADD231PS.BCST 84(R8)(R9*2), Z14, Z2
-	VFNMADD231PS.BCST 84(R8)(R10*1), Z14, Z3
-	VFNMADD231PS.BCST 84(R8)(R9*4), Z14, Z4
-	VFNMADD231PS.BCST 84(R8)(R11*1), Z14, Z5
-	VFNMADD231PS.BCST 84(R12), Z14, Z6
-	VFNMADD231PS.BCST 84(R12)(R9*1), Z14, Z7
+	VFMADD231PS       Z15, Z21, Z7
+	VMULPS.BCST       80(R12)(R9*1), Z23, Z15
+	VCVTDQ2PS         Z22, Z22
+	VFMADD231PS       Z15, Z22, Z8
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z14, Z15
+	VCVTDQ2PS         Z15, Z15
+	VMULPS            Z11, Z15, Z15
+	VFNMADD231PS.BCST 84(R8), Z15, Z1
+	VFNMADD231PS.BCST 84(R8)(R9*1), Z15, Z2
+	VFNMADD231PS.BCST 84(R8)(R9*2), Z15, Z3
+	VFNMADD231PS.BCST 84(R8)(R10*1), Z15, Z4
+	VFNMADD231PS.BCST 84(R8)(R9*4), Z15, Z5
+	VFNMADD231PS.BCST 84(R8)(R11*1), Z15, Z6
+	VFNMADD231PS.BCST 84(R12), Z15, Z7
+	VFNMADD231PS.BCST 84(R12)(R9*1), Z15, Z8
 
 	// sub-block 2, scale 0
-	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
@@ -4630,135 +4436,127 @@ block:
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
-	VMOVDQU32         768(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     96(R8), Z22, Z14
-	VPDPBUSD.BCST     96(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     96(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     96(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     96(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     96(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     96(R12), Z22, Z20
-	VPDPBUSD.BCST     96(R12)(R9*1), Z22, Z21
+	VPXORD            Z22, Z22, Z22
+	VPANDD            768(DI), Z0, Z23
+	VPDPBUSD.BCST     96(R8), Z23, Z15
+	VPDPBUSD.BCST     96(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     96(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     96(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     96(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     96(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     96(R12), Z23, Z21
+	VPDPBUSD.BCST     96(R12)(R9*1), Z23, Z22
 	PREFETCHT1        16960(DI)
 	PREFETCHT0        2624(DI)
-	VMOVDQU32         832(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     100(R8), Z22, Z14
-	VPDPBUSD.BCST     100(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     100(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     100(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     100(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     100(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     100(R12), Z22, Z20
-	VPDPBUSD.BCST     100(R12)(R9*1), Z22, Z21
-	VMOVDQU32         896(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     104(R8), Z22, Z14
-	VPDPBUSD.BCST     104(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     104(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     104(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     104(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     104(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     104(R12), Z22, Z20
-	VPDPBUSD.BCST     104(R12)(R9*1), Z22, Z21
+	VPANDD            832(DI), Z0, Z23
+	VPDPBUSD.BCST     100(R8), Z23, Z15
+	VPDPBUSD.BCST     100(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     100(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     100(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     100(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     100(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     100(R12), Z23, Z21
+	VPDPBUSD.BCST     100(R12)(R9*1), Z23, Z22
+	VPANDD            896(DI), Z0, Z23
+	VPDPBUSD.BCST     104(R8), Z23, Z15
+	VPDPBUSD.BCST     104(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     104(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     104(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     104(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     104(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     104(R12), Z23, Z21
+	VPDPBUSD.BCST     104(R12)(R9*1), Z23, Z22
 	PREFETCHT1        17024(DI)
 	PREFETCHT0        2688(DI)
-	VMOVDQU32         960(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     108(R8), Z22, Z14
-	VPDPBUSD.BCST     108(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     108(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     108(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     108(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     108(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     108(R12), Z22, Z20
-	VPDPBUSD.BCST     108(R12)(R9*1), Z22, Z21
-	VMOVDQU32         1024(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     112(R8), Z22, Z14
-	VPDPBUSD.BCST     112(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     112(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     112(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     112(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     112(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     112(R12), Z22, Z20
-	VPDPBUSD.BCST     112(R12)(R9*1), Z22, Z21
+	VPANDD            960(DI), Z0, Z23
+	VPDPBUSD.BCST     108(R8), Z23, Z15
+	VPDPBUSD.BCST     108(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     108(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     108(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     108(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     108(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     108(R12), Z23, Z21
+	VPDPBUSD.BCST     108(R12)(R9*1), Z23, Z22
+	VPANDD            1024(DI), Z0, Z23
+	VPDPBUSD.BCST     112(R8), Z23, Z15
+	VPDPBUSD.BCST     112(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     112(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     112(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     112(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     112(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     112(R12), Z23, Z21
+	VPDPBUSD.BCST     112(R12)(R9*1), Z23, Z22
 	PREFETCHT1        17088(DI)
 	PREFETCHT0        2752(DI)
-	VMOVDQU32         1088(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     116(R8), Z22, Z14
-	VPDPBUSD.BCST     116(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     116(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     116(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     116(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     116(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     116(R12), Z22, Z20
-	VPDPBUSD.BCST     116(R12)(R9*1), Z22, Z21
-	VMOVDQU32         1152(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     120(R8), Z22, Z14
-	VPDPBUSD.BCST     120(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     120(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     120(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     120(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     120(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     120(R12), Z22, Z20
-	VPDPBUSD.BCST     120(R12)(R9*1), Z22, Z21
+	VPANDD            1088(DI), Z0, Z23
+	VPDPBUSD.BCST     116(R8), Z23, Z15
+	VPDPBUSD.BCST     116(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     116(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     116(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     116(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     116(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     116(R12), Z23, Z21
+	VPDPBUSD.BCST     116(R12)(R9*1), Z23, Z22
+	VPANDD            1152(DI), Z0, Z23
+	VPDPBUSD.BCST     120(R8), Z23, Z15
+	VPDPBUSD.BCST     120(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     120(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     120(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     120(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     120(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     120(R12), Z23, Z21
+	VPDPBUSD.BCST     120(R12)(R9*1), Z23, Z22
 	PREFETCHT1        17152(DI)
 	PREFETCHT0        2816(DI)
-	VMOVDQU32         1216(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     124(R8), Z22, Z14
-	VPDPBUSD.BCST     124(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     124(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     124(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     124(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     124(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     124(R12), Z22, Z20
-	VPDPBUSD.BCST     124(R12)(R9*1), Z22, Z21
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z11, Z22
-	VCVTDQ2PS         Z22, Z22
-	VMULPS            Z9, Z22, Z22
-	VMULPS.BCST       128(R8), Z22, Z23
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z23, Z14, Z0
-	VMULPS.BCST       128(R8)(R9*1), Z22, Z14
+	VPANDD            1216(DI), Z0, Z23
+	VPDPBUSD.BCST     124(R8), Z23, Z15
+	VPDPBUSD.BCST     124(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     124(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     124(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     124(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     124(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     124(R12), Z23, Z21
+	VPDPBUSD.BCST     124(R12)(R9*1), Z23, Z22
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z12, Z23
+	VCVTDQ2PS         Z23, Z23
+	VMULPS            Z10, Z23, Z23
+	VMULPS.BCST       128(R8), Z23, Z24
 	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z14, Z15, Z1
-	VMULPS.BCST       128(R8)(R9*2), Z22, Z14
+	VFMADD231PS       Z24, Z15, Z1
+	VMULPS.BCST       128(R8)(R9*1), Z23, Z15
 	VCVTDQ2PS         Z16, Z16
-	VFMADD231PS       Z14, Z16, Z2
-	VMULPS.BCST       128(R8)(R10*1), Z22, Z14
+	VFMADD231PS       Z15, Z16, Z2
+	VMULPS.BCST       128(R8)(R9*2), Z23, Z15
 	VCVTDQ2PS         Z17, Z17
-	VFMADD231PS       Z14, Z17, Z3
-	VMULPS.BCST       128(R8)(R9*4), Z22, Z14
+	VFMADD231PS       Z15, Z17, Z3
+	VMULPS.BCST       128(R8)(R10*1), Z23, Z15
 	VCVTDQ2PS         Z18, Z18
-	VFMADD231PS       Z14, Z18, Z4
-	VMULPS.BCST       128(R8)(R11*1), Z22, Z14
+	VFMADD231PS       Z15, Z18, Z4
+	VMULPS.BCST       128(R8)(R9*4), Z23, Z15
 	VCVTDQ2PS         Z19, Z19
-	VFMADD231PS       Z14, Z19, Z5
-	VMULPS.BCST       128(R12), Z22, Z14
+	VFMADD231PS       Z15, Z19, Z5
+	VMULPS.BCST       128(R8)(R11*1), Z23, Z15
 	VCVTDQ2PS         Z20, Z20
-	VFMADD231PS       Z14, Z20, Z6
-	VMULPS.BCST       128(R12)(R9*1), Z22, Z14
+	VFMADD231PS       Z15, Z20, Z6
+	VMULPS.BCST       128(R12), Z23, Z15
 	VCVTDQ2PS         Z21, Z21
-	VFMADD231PS       Z14, Z21, Z7
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z13, Z14
-	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z10, Z14, Z14
-	VFNMADD231PS.BCST 132(R8), Z14, Z0
-	VFNMADD231PS.BCST 132(R8)(R9*1), Z14, Z1
-	VFNMADD231PS.BCST 132(R8)(R9*2), Z14, Z2
-	VFNMADD231PS.BCST 132(R8)(R10*1), Z14, Z3
-	VFNMADD231PS.BCST 132(R8)(R9*4), Z14, Z4
-	VFNMADD231PS.BCST 132(R8)(R11*1), Z14, Z5
-	VFNMADD231PS.BCST 132(R12), Z14, Z6
-	VFNMADD231PS.BCST 132(R12)(R9*1), Z14, Z7
+	VFMADD231PS       Z15, Z21, Z7
+	VMULPS.BCST       128(R12)(R9*1), Z23, Z15
+	VCVTDQ2PS         Z22, Z22
+	VFMADD231PS       Z15, Z22, Z8
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z14, Z15
+	VCVTDQ2PS         Z15, Z15
+	VMULPS            Z11, Z15, Z15
+	VFNMADD231PS.BCST 132(R8), Z15, Z1
+	VFNMADD231PS.BCST 132(R8)(R9*1), Z15, Z2
+	VFNMADD231PS.BCST 132(R8)(R9*2), Z15, Z3
+	VFNMADD231PS.BCST 132(R8)(R10*1), Z15, Z4
+	VFNMADD231PS.BCST 132(R8)(R9*4), Z15, Z5
+	VFNMADD231PS.BCST 132(R8)(R11*1), Z15, Z6
+	VFNMADD231PS.BCST 132(R12), Z15, Z7
+	VFNMADD231PS.BCST 132(R12)(R9*1), Z15, Z8
 
 	// sub-block 3, scale 0
-	VPXORD            Z14, Z14, Z14
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z17, Z17, Z17
@@ -4766,682 +4564,667 @@ block:
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z20, Z20, Z20
 	VPXORD            Z21, Z21, Z21
+	VPXORD            Z22, Z22, Z22
 	PREFETCHT1        17216(DI)
 	PREFETCHT0        2880(DI)
-	VPSRLD            $0x04, 768(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     144(R8), Z22, Z14
-	VPDPBUSD.BCST     144(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     144(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     144(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     144(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     144(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     144(R12), Z22, Z20
-	VPDPBUSD.BCST     144(R12)(R9*1), Z22, Z21
-	VPSRLD            $0x04, 832(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     148(R8), Z22, Z14
-	VPDPBUSD.BCST     148(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     148(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     148(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     148(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     148(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     148(R12), Z22, Z20
-	VPDPBUSD.BCST     148(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 768(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     144(R8), Z23, Z15
+	VPDPBUSD.BCST     144(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     144(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     144(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     144(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     144(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     144(R12), Z23, Z21
+	VPDPBUSD.BCST     144(R12)(R9*1), Z23, Z22
+	VPSRLD            $0x04, 832(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     148(R8), Z23, Z15
+	VPDPBUSD.BCST     148(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     148(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     148(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     148(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     148(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     148(R12), Z23, Z21
+	VPDPBUSD.BCST     148(R12)(R9*1), Z23, Z22
 	PREFETCHT1        17280(DI)
 	PREFETCHT0        2944(DI)
-	VPSRLD            $0x04, 896(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     152(R8), Z22, Z14
-	VPDPBUSD.BCST     152(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     152(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     152(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     152(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     152(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     152(R12), Z22, Z20
-	VPDPBUSD.BCST     152(R12)(R9*1), Z22, Z21
-	VPSRLD            $0x04, 960(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     156(R8), Z22, Z14
-	VPDPBUSD.BCST     156(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     156(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     156(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     156(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     156(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     156(R12), Z22, Z20
-	VPDPBUSD.BCST     156(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 896(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     152(R8), Z23, Z15
+	VPDPBUSD.BCST     152(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     152(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     152(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     152(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     152(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     152(R12), Z23, Z21
+	VPDPBUSD.BCST     152(R12)(R9*1), Z23, Z22
+	VPSRLD            $0x04, 960(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     156(R8), Z23, Z15
+	VPDPBUSD.BCST     156(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     156(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     156(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     156(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     156(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     156(R12), Z23, Z21
+	VPDPBUSD.BCST     156(R12)(R9*1), Z23, Z22
 	PREFETCHT1        17344(DI)
 	PREFETCHT0        3008(DI)
-	VPSRLD            $0x04, 1024(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     160(R8), Z22, Z14
-	VPDPBUSD.BCST     160(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     160(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     160(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     160(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     160(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     160(R12), Z22, Z20
-	VPDPBUSD.BCST     160(R12)(R9*1), Z22, Z21
-	VPSRLD            $0x04, 1088(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     164(R8), Z22, Z14
-	VPDPBUSD.BCST     164(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     164(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     164(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     164(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     164(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     164(R12), Z22, Z20
-	VPDPBUSD.BCST     164(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 1024(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     160(R8), Z23, Z15
+	VPDPBUSD.BCST     160(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     160(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     160(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     160(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     160(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     160(R12), Z23, Z21
+	VPDPBUSD.BCST     160(R12)(R9*1), Z23, Z22
+	VPSRLD            $0x04, 1088(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     164(R8), Z23, Z15
+	VPDPBUSD.BCST     164(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     164(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     164(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     164(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     164(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     164(R12), Z23, Z21
+	VPDPBUSD.BCST     164(R12)(R9*1), Z23, Z22
 	PREFETCHT1        17408(DI)
 	PREFETCHT0        3072(DI)
-	VPSRLD            $0x04, 1152(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     168(R8), Z22, Z14
-	VPDPBUSD.BCST     168(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     168(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     168(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     168(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     168(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     168(R12), Z22, Z20
-	VPDPBUSD.BCST     168(R12)(R9*1), Z22, Z21
+	VPSRLD            $0x04, 1152(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     168(R8), Z23, Z15
+	VPDPBUSD.BCST     168(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     168(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     168(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     168(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     168(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     168(R12), Z23, Z21
+	VPDPBUSD.BCST     168(R12)(R9*1), Z23, Z22
 	PREFETCHT1        17472(DI)
 	PREFETCHT0        3136(DI)
-	VPSRLD            $0x04, 1216(DI), Z22
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z22, Z22
-	VPDPBUSD.BCST     172(R8), Z22, Z14
-	VPDPBUSD.BCST     172(R8)(R9*1), Z22, Z15
-	VPDPBUSD.BCST     172(R8)(R9*2), Z22, Z16
-	VPDPBUSD.BCST     172(R8)(R10*1), Z22, Z17
-	VPDPBUSD.BCST     172(R8)(R9*4), Z22, Z18
-	VPDPBUSD.BCST     172(R8)(R11*1), Z22, Z19
-	VPDPBUSD.BCST     172(R12), Z22, Z20
-	VPDPBUSD.BCST     172(R12)(R9*1), Z22, Z21
-	VPSRLD            $0x18, Z11, Z11
-	VCVTDQ2PS         Z11, Z11
-	VMULPS            Z9, Z11, Z11
-	VMULPS.BCST       176(R8), Z11, Z22
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z22, Z14, Z0
-	VMULPS.BCST       176(R8)(R9*1), Z11, Z14
-	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z14, Z15, Z1
-	VMULPS.BCST       176(R8)(R9*2), Z11, Z14
-	VCVTDQ2PS         Z16, Z16
-	VFMADD231PS       Z14, Z16, Z2
-	VMULPS.BCST       176(R8)(R10*1), Z11, Z14
-	VCVTDQ2PS         Z17, Z17
-	VFMADD231PS       Z14, Z17, Z3
-	VMULPS.BCST       176(R8)(R9*4), Z11, Z14
-	VCVTDQ2PS         Z18, Z18
-	VFMADD231PS       Z14, Z18, Z4
-	VMULPS.BCST       176(R8)(R11*1), Z11, Z14
-	VCVTDQ2PS         Z19, Z19
-	VFMADD231PS       Z14, Z19, Z5
-	VMULPS.BCST       176(R12), Z11, Z14
-	VCVTDQ2PS         Z20, Z20
-	VFMADD231PS       Z14, Z20, Z6
-	VMULPS.BCST       176(R12)(R9*1), Z11, Z11
-	VCVTDQ2PS         Z21, Z21
-	VFMADD231PS       Z11, Z21, Z7
-	VPSRLD            $0x18, Z13, Z11
-	VCVTDQ2PS         Z11, Z11
-	VMULPS            Z10, Z11, Z11
-	VFNMADD231PS.BCST 180(R8), Z11, Z0
-	VFNMADD231PS.BCST 180(R8)(R9*1), Z11, Z1
-	VFNMADD231PS.BCST 180(R8)(R9*2), Z11, Z2
-	VFNMADD231PS.BCST 180(R8)(R10*1), Z11, Z3
-	VFNMADD231PS.BCST 180(R8)(R9*4), Z11, Z4
-	VFNMADD231PS.BCST 180(R8)(R11*1), Z11, Z5
-	VFNMADD231PS.BCST 180(R12), Z11, Z6
-	VFNMADD231PS.BCST 180(R12)(R9*1), Z11, Z7
-
-	// sub-block 4, scale 0
-	VPXORD            Z11, Z11, Z11
-	VPXORD            Z13, Z13, Z13
-	VPXORD            Z14, Z14, Z14
-	VPXORD            Z15, Z15, Z15
-	VPXORD            Z16, Z16, Z16
-	VPXORD            Z17, Z17, Z17
-	VPXORD            Z18, Z18, Z18
-	VPXORD            Z19, Z19, Z19
-	VMOVDQU32         1280(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     192(R8), Z20, Z11
-	VPDPBUSD.BCST     192(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     192(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     192(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     192(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     192(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     192(R12), Z20, Z18
-	VPDPBUSD.BCST     192(R12)(R9*1), Z20, Z19
-	PREFETCHT1        17536(DI)
-	PREFETCHT0        3200(DI)
-	VMOVDQU32         1344(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     196(R8), Z20, Z11
-	VPDPBUSD.BCST     196(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     196(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     196(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     196(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     196(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     196(R12), Z20, Z18
-	VPDPBUSD.BCST     196(R12)(R9*1), Z20, Z19
-	VMOVDQU32         1408(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     200(R8), Z20, Z11
-	VPDPBUSD.BCST     200(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     200(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     200(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     200(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     200(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     200(R12), Z20, Z18
-	VPDPBUSD.BCST     200(R12)(R9*1), Z20, Z19
-	PREFETCHT1        17600(DI)
-	PREFETCHT0        3264(DI)
-	VMOVDQU32         1472(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     204(R8), Z20, Z11
-	VPDPBUSD.BCST     204(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     204(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     204(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     204(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     204(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     204(R12), Z20, Z18
-	VPDPBUSD.BCST     204(R12)(R9*1), Z20, Z19
-	VMOVDQU32         1536(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     208(R8), Z20, Z11
-	VPDPBUSD.BCST     208(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     208(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     208(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     208(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     208(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     208(R12), Z20, Z18
-	VPDPBUSD.BCST     208(R12)(R9*1), Z20, Z19
-	PREFETCHT1        17664(DI)
-	PREFETCHT0        3328(DI)
-	VMOVDQU32         1600(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     212(R8), Z20, Z11
-	VPDPBUSD.BCST     212(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     212(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     212(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     212(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     212(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     212(R12), Z20, Z18
-	VPDPBUSD.BCST     212(R12)(R9*1), Z20, Z19
-	VMOVDQU32         1664(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     216(R8), Z20, Z11
-	VPDPBUSD.BCST     216(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     216(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     216(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     216(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     216(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     216(R12), Z20, Z18
-	VPDPBUSD.BCST     216(R12)(R9*1), Z20, Z19
-	PREFETCHT1        17728(DI)
-	PREFETCHT0        3392(DI)
-	VMOVDQU32         1728(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     220(R8), Z20, Z11
-	VPDPBUSD.BCST     220(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     220(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     220(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     220(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     220(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     220(R12), Z20, Z18
-	VPDPBUSD.BCST     220(R12)(R9*1), Z20, Z19
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z12, Z20
-	VCVTDQ2PS         Z20, Z20
-	VMULPS            Z9, Z20, Z20
-	VMULPS.BCST       224(R8), Z20, Z21
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z21, Z11, Z0
-	VMULPS.BCST       224(R8)(R9*1), Z20, Z11
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z11, Z13, Z1
-	VMULPS.BCST       224(R8)(R9*2), Z20, Z11
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z11, Z14, Z2
-	VMULPS.BCST       224(R8)(R10*1), Z20, Z11
-	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z11, Z15, Z3
-	VMULPS.BCST       224(R8)(R9*4), Z20, Z11
-	VCVTDQ2PS         Z16, Z16
-	VFMADD231PS       Z11, Z16, Z4
-	VMULPS.BCST       224(R8)(R11*1), Z20, Z11
-	VCVTDQ2PS         Z17, Z17
-	VFMADD231PS       Z11, Z17, Z5
-	VMULPS.BCST       224(R12), Z20, Z11
-	VCVTDQ2PS         Z18, Z18
-	VFMADD231PS       Z11, Z18, Z6
-	VMULPS.BCST       224(R12)(R9*1), Z20, Z11
-	VCVTDQ2PS         Z19, Z19
-	VFMADD231PS       Z11, Z19, Z7
-	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z8, Z11
-	VCVTDQ2PS         Z11, Z11
-	VMULPS            Z10, Z11, Z11
-	VFNMADD231PS.BCST 228(R8), Z11, Z0
-	VFNMADD231PS.BCST 228(R8)(R9*1), Z11, Z1
-	VFNMADD231PS.BCST 228(R8)(R9*2), Z11, Z2
-	VFNMADD231PS.BCST 228(R8)(R10*1), Z11, Z3
-	VFNMADD231PS.BCST 228(R8)(R9*4), Z11, Z4
-	VFNMADD231PS.BCST 228(R8)(R11*1), Z11, Z5
-	VFNMADD231PS.BCST 228(R12), Z11, Z6
-	VFNMADD231PS.BCST 228(R12)(R9*1), Z11, Z7
-
-	// sub-block 5, scale 0
-	VPXORD            Z11, Z11, Z11
-	VPXORD            Z13, Z13, Z13
-	VPXORD            Z14, Z14, Z14
-	VPXORD            Z15, Z15, Z15
-	VPXORD            Z16, Z16, Z16
-	VPXORD            Z17, Z17, Z17
-	VPXORD            Z18, Z18, Z18
-	VPXORD            Z19, Z19, Z19
-	PREFETCHT1        17792(DI)
-	PREFETCHT0        3456(DI)
-	VPSRLD            $0x04, 1280(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     240(R8), Z20, Z11
-	VPDPBUSD.BCST     240(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     240(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     240(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     240(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     240(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     240(R12), Z20, Z18
-	VPDPBUSD.BCST     240(R12)(R9*1), Z20, Z19
-	VPSRLD            $0x04, 1344(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     244(R8), Z20, Z11
-	VPDPBUSD.BCST     244(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     244(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     244(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     244(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     244(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     244(R12), Z20, Z18
-	VPDPBUSD.BCST     244(R12)(R9*1), Z20, Z19
-	PREFETCHT1        17856(DI)
-	PREFETCHT0        3520(DI)
-	VPSRLD            $0x04, 1408(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     248(R8), Z20, Z11
-	VPDPBUSD.BCST     248(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     248(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     248(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     248(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     248(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     248(R12), Z20, Z18
-	VPDPBUSD.BCST     248(R12)(R9*1), Z20, Z19
-	VPSRLD            $0x04, 1472(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     252(R8), Z20, Z11
-	VPDPBUSD.BCST     252(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     252(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     252(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     252(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     252(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     252(R12), Z20, Z18
-	VPDPBUSD.BCST     252(R12)(R9*1), Z20, Z19
-	PREFETCHT1        17920(DI)
-	PREFETCHT0        3584(DI)
-	VPSRLD            $0x04, 1536(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     256(R8), Z20, Z11
-	VPDPBUSD.BCST     256(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     256(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     256(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     256(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     256(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     256(R12), Z20, Z18
-	VPDPBUSD.BCST     256(R12)(R9*1), Z20, Z19
-	VPSRLD            $0x04, 1600(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     260(R8), Z20, Z11
-	VPDPBUSD.BCST     260(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     260(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     260(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     260(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     260(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     260(R12), Z20, Z18
-	VPDPBUSD.BCST     260(R12)(R9*1), Z20, Z19
-	PREFETCHT1        17984(DI)
-	PREFETCHT0        3648(DI)
-	VPSRLD            $0x04, 1664(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     264(R8), Z20, Z11
-	VPDPBUSD.BCST     264(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     264(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     264(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     264(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     264(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     264(R12), Z20, Z18
-	VPDPBUSD.BCST     264(R12)(R9*1), Z20, Z19
-	PREFETCHT1        18048(DI)
-	PREFETCHT0        3712(DI)
-	VPSRLD            $0x04, 1728(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     268(R8), Z20, Z11
-	VPDPBUSD.BCST     268(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     268(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     268(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     268(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     268(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     268(R12), Z20, Z18
-	VPDPBUSD.BCST     268(R12)(R9*1), Z20, Z19
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z12, Z20
-	VCVTDQ2PS         Z20, Z20
-	VMULPS            Z9, Z20, Z20
-	VMULPS.BCST       272(R8), Z20, Z21
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z21, Z11, Z0
-	VMULPS.BCST       272(R8)(R9*1), Z20, Z11
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z11, Z13, Z1
-	VMULPS.BCST       272(R8)(R9*2), Z20, Z11
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z11, Z14, Z2
-	VMULPS.BCST       272(R8)(R10*1), Z20, Z11
-	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z11, Z15, Z3
-	VMULPS.BCST       272(R8)(R9*4), Z20, Z11
-	VCVTDQ2PS         Z16, Z16
-	VFMADD231PS       Z11, Z16, Z4
-	VMULPS.BCST       272(R8)(R11*1), Z20, Z11
-	VCVTDQ2PS         Z17, Z17
-	VFMADD231PS       Z11, Z17, Z5
-	VMULPS.BCST       272(R12), Z20, Z11
-	VCVTDQ2PS         Z18, Z18
-	VFMADD231PS       Z11, Z18, Z6
-	VMULPS.BCST       272(R12)(R9*1), Z20, Z11
-	VCVTDQ2PS         Z19, Z19
-	VFMADD231PS       Z11, Z19, Z7
-	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z8, Z11
-	VCVTDQ2PS         Z11, Z11
-	VMULPS            Z10, Z11, Z11
-	VFNMADD231PS.BCST 276(R8), Z11, Z0
-	VFNMADD231PS.BCST 276(R8)(R9*1), Z11, Z1
-	VFNMADD231PS.BCST 276(R8)(R9*2), Z11, Z2
-	VFNMADD231PS.BCST 276(R8)(R10*1), Z11, Z3
-	VFNMADD231PS.BCST 276(R8)(R9*4), Z11, Z4
-	VFNMADD231PS.BCST 276(R8)(R11*1), Z11, Z5
-	VFNMADD231PS.BCST 276(R12), Z11, Z6
-	VFNMADD231PS.BCST 276(R12)(R9*1), Z11, Z7
-
-	// sub-block 6, scale 0
-	VPXORD            Z11, Z11, Z11
-	VPXORD            Z13, Z13, Z13
-	VPXORD            Z14, Z14, Z14
-	VPXORD            Z15, Z15, Z15
-	VPXORD            Z16, Z16, Z16
-	VPXORD            Z17, Z17, Z17
-	VPXORD            Z18, Z18, Z18
-	VPXORD            Z19, Z19, Z19
-	VMOVDQU32         1792(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     288(R8), Z20, Z11
-	VPDPBUSD.BCST     288(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     288(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     288(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     288(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     288(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     288(R12), Z20, Z18
-	VPDPBUSD.BCST     288(R12)(R9*1), Z20, Z19
-	PREFETCHT1        18112(DI)
-	PREFETCHT0        3776(DI)
-	VMOVDQU32         1856(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     292(R8), Z20, Z11
-	VPDPBUSD.BCST     292(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     292(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     292(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     292(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     292(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     292(R12), Z20, Z18
-	VPDPBUSD.BCST     292(R12)(R9*1), Z20, Z19
-	VMOVDQU32         1920(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     296(R8), Z20, Z11
-	VPDPBUSD.BCST     296(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     296(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     296(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     296(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     296(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     296(R12), Z20, Z18
-	VPDPBUSD.BCST     296(R12)(R9*1), Z20, Z19
-	PREFETCHT1        18176(DI)
-	PREFETCHT0        3840(DI)
-	VMOVDQU32         1984(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     300(R8), Z20, Z11
-	VPDPBUSD.BCST     300(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     300(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     300(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     300(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     300(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     300(R12), Z20, Z18
-	VPDPBUSD.BCST     300(R12)(R9*1), Z20, Z19
-	VMOVDQU32         2048(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     304(R8), Z20, Z11
-	VPDPBUSD.BCST     304(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     304(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     304(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     304(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     304(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     304(R12), Z20, Z18
-	VPDPBUSD.BCST     304(R12)(R9*1), Z20, Z19
-	PREFETCHT1        18240(DI)
-	PREFETCHT0        3904(DI)
-	VMOVDQU32         2112(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     308(R8), Z20, Z11
-	VPDPBUSD.BCST     308(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     308(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     308(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     308(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     308(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     308(R12), Z20, Z18
-	VPDPBUSD.BCST     308(R12)(R9*1), Z20, Z19
-	VMOVDQU32         2176(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     312(R8), Z20, Z11
-	VPDPBUSD.BCST     312(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     312(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     312(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     312(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     312(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     312(R12), Z20, Z18
-	VPDPBUSD.BCST     312(R12)(R9*1), Z20, Z19
-	PREFETCHT1        18304(DI)
-	PREFETCHT0        3968(DI)
-	VMOVDQU32         2240(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     316(R8), Z20, Z11
-	VPDPBUSD.BCST     316(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     316(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     316(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     316(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     316(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     316(R12), Z20, Z18
-	VPDPBUSD.BCST     316(R12)(R9*1), Z20, Z19
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z12, Z20
-	VCVTDQ2PS         Z20, Z20
-	VMULPS            Z9, Z20, Z20
-	VMULPS.BCST       320(R8), Z20, Z21
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z21, Z11, Z0
-	VMULPS.BCST       320(R8)(R9*1), Z20, Z11
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z11, Z13, Z1
-	VMULPS.BCST       320(R8)(R9*2), Z20, Z11
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z11, Z14, Z2
-	VMULPS.BCST       320(R8)(R10*1), Z20, Z11
-	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z11, Z15, Z3
-	VMULPS.BCST       320(R8)(R9*4), Z20, Z11
-	VCVTDQ2PS         Z16, Z16
-	VFMADD231PS       Z11, Z16, Z4
-	VMULPS.BCST       320(R8)(R11*1), Z20, Z11
-	VCVTDQ2PS         Z17, Z17
-	VFMADD231PS       Z11, Z17, Z5
-	VMULPS.BCST       320(R12), Z20, Z11
-	VCVTDQ2PS         Z18, Z18
-	VFMADD231PS       Z11, Z18, Z6
-	VMULPS.BCST       320(R12)(R9*1), Z20, Z11
-	VCVTDQ2PS         Z19, Z19
-	VFMADD231PS       Z11, Z19, Z7
-	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z8, Z11
-	VCVTDQ2PS         Z11, Z11
-	VMULPS            Z10, Z11, Z11
-	VFNMADD231PS.BCST 324(R8), Z11, Z0
-	VFNMADD231PS.BCST 324(R8)(R9*1), Z11, Z1
-	VFNMADD231PS.BCST 324(R8)(R9*2), Z11, Z2
-	VFNMADD231PS.BCST 324(R8)(R10*1), Z11, Z3
-	VFNMADD231PS.BCST 324(R8)(R9*4), Z11, Z4
-	VFNMADD231PS.BCST 324(R8)(R11*1), Z11, Z5
-	VFNMADD231PS.BCST 324(R12), Z11, Z6
-	VFNMADD231PS.BCST 324(R12)(R9*1), Z11, Z7
-
-	// sub-block 7, scale 0
-	VPXORD            Z11, Z11, Z11
-	VPXORD            Z13, Z13, Z13
-	VPXORD            Z14, Z14, Z14
-	VPXORD            Z15, Z15, Z15
-	VPXORD            Z16, Z16, Z16
-	VPXORD            Z17, Z17, Z17
-	VPXORD            Z18, Z18, Z18
-	VPXORD            Z19, Z19, Z19
-	PREFETCHT1        18368(DI)
-	PREFETCHT0        4032(DI)
-	VPSRLD            $0x04, 1792(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     336(R8), Z20, Z11
-	VPDPBUSD.BCST     336(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     336(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     336(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     336(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     336(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     336(R12), Z20, Z18
-	VPDPBUSD.BCST     336(R12)(R9*1), Z20, Z19
-	VPSRLD            $0x04, 1856(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     340(R8), Z20, Z11
-	VPDPBUSD.BCST     340(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     340(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     340(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     340(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     340(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     340(R12), Z20, Z18
-	VPDPBUSD.BCST     340(R12)(R9*1), Z20, Z19
-	PREFETCHT1        18432(DI)
-	PREFETCHT0        4096(DI)
-	VPSRLD            $0x04, 1920(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     344(R8), Z20, Z11
-	VPDPBUSD.BCST     344(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     344(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     344(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     344(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     344(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     344(R12), Z20, Z18
-	VPDPBUSD.BCST     344(R12)(R9*1), Z20, Z19
-	VPSRLD            $0x04, 1984(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     348(R8), Z20, Z11
-	VPDPBUSD.BCST     348(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     348(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     348(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     348(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     348(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     348(R12), Z20, Z18
-	VPDPBUSD.BCST     348(R12)(R9*1), Z20, Z19
-	PREFETCHT1        18496(DI)
-	PREFETCHT0        4160(DI)
-	VPSRLD            $0x04, 2048(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     352(R8), Z20, Z11
-	VPDPBUSD.BCST     352(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     352(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     352(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     352(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     352(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     352(R12), Z20, Z18
-	VPDPBUSD.BCST     352(R12)(R9*1), Z20, Z19
-	VPSRLD            $0x04, 2112(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     356(R8), Z20, Z11
-	VPDPBUSD.BCST     356(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     356(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     356(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     356(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     356(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     356(R12), Z20, Z18
-	VPDPBUSD.BCST     356(R12)(R9*1), Z20, Z19
-	PREFETCHT1        18560(DI)
-	PREFETCHT0        4224(DI)
-	VPSRLD            $0x04, 2176(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     360(R8), Z20, Z11
-	VPDPBUSD.BCST     360(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     360(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     360(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     360(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     360(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     360(R12), Z20, Z18
-	VPDPBUSD.BCST     360(R12)(R9*1), Z20, Z19
-	PREFETCHT1        18624(DI)
-	PREFETCHT0        4288(DI)
-	VPSRLD            $0x04, 2240(DI), Z20
-	VPANDD            dwords_avx512vnni_0f0f0f0f<>+0(SB), Z20, Z20
-	VPDPBUSD.BCST     364(R8), Z20, Z11
-	VPDPBUSD.BCST     364(R8)(R9*1), Z20, Z13
-	VPDPBUSD.BCST     364(R8)(R9*2), Z20, Z14
-	VPDPBUSD.BCST     364(R8)(R10*1), Z20, Z15
-	VPDPBUSD.BCST     364(R8)(R9*4), Z20, Z16
-	VPDPBUSD.BCST     364(R8)(R11*1), Z20, Z17
-	VPDPBUSD.BCST     364(R12), Z20, Z18
-	VPDPBUSD.BCST     364(R12)(R9*1), Z20, Z19
+	VPSRLD            $0x04, 1216(DI), Z23
+	VPANDD            Z0, Z23, Z23
+	VPDPBUSD.BCST     172(R8), Z23, Z15
+	VPDPBUSD.BCST     172(R8)(R9*1), Z23, Z16
+	VPDPBUSD.BCST     172(R8)(R9*2), Z23, Z17
+	VPDPBUSD.BCST     172(R8)(R10*1), Z23, Z18
+	VPDPBUSD.BCST     172(R8)(R9*4), Z23, Z19
+	VPDPBUSD.BCST     172(R8)(R11*1), Z23, Z20
+	VPDPBUSD.BCST     172(R12), Z23, Z21
+	VPDPBUSD.BCST     172(R12)(R9*1), Z23, Z22
 	VPSRLD            $0x18, Z12, Z12
 	VCVTDQ2PS         Z12, Z12
-	VMULPS            Z9, Z12, Z12
-	VMULPS.BCST       368(R8), Z12, Z9
-	VCVTDQ2PS         Z11, Z11
-	VFMADD231PS       Z9, Z11, Z0
-	VMULPS.BCST       368(R8)(R9*1), Z12, Z9
-	VCVTDQ2PS         Z13, Z13
-	VFMADD231PS       Z9, Z13, Z1
-	VMULPS.BCST       368(R8)(R9*2), Z12, Z9
-	VCVTDQ2PS         Z14, Z14
-	VFMADD231PS       Z9, Z14, Z2
-	VMULPS.BCST       368(R8)(R10*1), Z12, Z9
+	VMULPS            Z10, Z12, Z12
+	VMULPS.BCST       176(R8), Z12, Z23
 	VCVTDQ2PS         Z15, Z15
-	VFMADD231PS       Z9, Z15, Z3
-	VMULPS.BCST       368(R8)(R9*4), Z12, Z9
+	VFMADD231PS       Z23, Z15, Z1
+	VMULPS.BCST       176(R8)(R9*1), Z12, Z15
 	VCVTDQ2PS         Z16, Z16
-	VFMADD231PS       Z9, Z16, Z4
-	VMULPS.BCST       368(R8)(R11*1), Z12, Z9
+	VFMADD231PS       Z15, Z16, Z2
+	VMULPS.BCST       176(R8)(R9*2), Z12, Z15
 	VCVTDQ2PS         Z17, Z17
-	VFMADD231PS       Z9, Z17, Z5
-	VMULPS.BCST       368(R12), Z12, Z9
+	VFMADD231PS       Z15, Z17, Z3
+	VMULPS.BCST       176(R8)(R10*1), Z12, Z15
 	VCVTDQ2PS         Z18, Z18
-	VFMADD231PS       Z9, Z18, Z6
-	VMULPS.BCST       368(R12)(R9*1), Z12, Z9
+	VFMADD231PS       Z15, Z18, Z4
+	VMULPS.BCST       176(R8)(R9*4), Z12, Z15
 	VCVTDQ2PS         Z19, Z19
-	VFMADD231PS       Z9, Z19, Z7
-	VPSRLD            $0x18, Z8, Z8
-	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z10, Z8, Z8
-	VFNMADD231PS.BCST 372(R8), Z8, Z0
-	VFNMADD231PS.BCST 372(R8)(R9*1), Z8, Z1
-	VFNMADD231PS.BCST 372(R8)(R9*2), Z8, Z2
-	VFNMADD231PS.BCST 372(R8)(R10*1), Z8, Z3
-	VFNMADD231PS.BCST 372(R8)(R9*4), Z8, Z4
-	VFNMADD231PS.BCST 372(R8)(R11*1), Z8, Z5
-	VFNMADD231PS.BCST 372(R12), Z8, Z6
-	VFNMADD231PS.BCST 372(R12)(R9*1), Z8, Z7
+	VFMADD231PS       Z15, Z19, Z5
+	VMULPS.BCST       176(R8)(R11*1), Z12, Z15
+	VCVTDQ2PS         Z20, Z20
+	VFMADD231PS       Z15, Z20, Z6
+	VMULPS.BCST       176(R12), Z12, Z15
+	VCVTDQ2PS         Z21, Z21
+	VFMADD231PS       Z15, Z21, Z7
+	VMULPS.BCST       176(R12)(R9*1), Z12, Z12
+	VCVTDQ2PS         Z22, Z22
+	VFMADD231PS       Z12, Z22, Z8
+	VPSRLD            $0x18, Z14, Z12
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z11, Z12, Z12
+	VFNMADD231PS.BCST 180(R8), Z12, Z1
+	VFNMADD231PS.BCST 180(R8)(R9*1), Z12, Z2
+	VFNMADD231PS.BCST 180(R8)(R9*2), Z12, Z3
+	VFNMADD231PS.BCST 180(R8)(R10*1), Z12, Z4
+	VFNMADD231PS.BCST 180(R8)(R9*4), Z12, Z5
+	VFNMADD231PS.BCST 180(R8)(R11*1), Z12, Z6
+	VFNMADD231PS.BCST 180(R12), Z12, Z7
+	VFNMADD231PS.BCST 180(R12)(R9*1), Z12, Z8
+
+	// sub-block 4, scale 0
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z19, Z19, Z19
+	VPXORD            Z20, Z20, Z20
+	VPANDD            1280(DI), Z0, Z21
+	VPDPBUSD.BCST     192(R8), Z21, Z12
+	VPDPBUSD.BCST     192(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     192(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     192(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     192(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     192(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     192(R12), Z21, Z19
+	VPDPBUSD.BCST     192(R12)(R9*1), Z21, Z20
+	PREFETCHT1        17536(DI)
+	PREFETCHT0        3200(DI)
+	VPANDD            1344(DI), Z0, Z21
+	VPDPBUSD.BCST     196(R8), Z21, Z12
+	VPDPBUSD.BCST     196(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     196(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     196(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     196(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     196(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     196(R12), Z21, Z19
+	VPDPBUSD.BCST     196(R12)(R9*1), Z21, Z20
+	VPANDD            1408(DI), Z0, Z21
+	VPDPBUSD.BCST     200(R8), Z21, Z12
+	VPDPBUSD.BCST     200(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     200(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     200(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     200(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     200(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     200(R12), Z21, Z19
+	VPDPBUSD.BCST     200(R12)(R9*1), Z21, Z20
+	PREFETCHT1        17600(DI)
+	PREFETCHT0        3264(DI)
+	VPANDD            1472(DI), Z0, Z21
+	VPDPBUSD.BCST     204(R8), Z21, Z12
+	VPDPBUSD.BCST     204(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     204(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     204(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     204(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     204(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     204(R12), Z21, Z19
+	VPDPBUSD.BCST     204(R12)(R9*1), Z21, Z20
+	VPANDD            1536(DI), Z0, Z21
+	VPDPBUSD.BCST     208(R8), Z21, Z12
+	VPDPBUSD.BCST     208(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     208(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     208(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     208(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     208(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     208(R12), Z21, Z19
+	VPDPBUSD.BCST     208(R12)(R9*1), Z21, Z20
+	PREFETCHT1        17664(DI)
+	PREFETCHT0        3328(DI)
+	VPANDD            1600(DI), Z0, Z21
+	VPDPBUSD.BCST     212(R8), Z21, Z12
+	VPDPBUSD.BCST     212(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     212(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     212(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     212(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     212(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     212(R12), Z21, Z19
+	VPDPBUSD.BCST     212(R12)(R9*1), Z21, Z20
+	VPANDD            1664(DI), Z0, Z21
+	VPDPBUSD.BCST     216(R8), Z21, Z12
+	VPDPBUSD.BCST     216(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     216(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     216(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     216(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     216(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     216(R12), Z21, Z19
+	VPDPBUSD.BCST     216(R12)(R9*1), Z21, Z20
+	PREFETCHT1        17728(DI)
+	PREFETCHT0        3392(DI)
+	VPANDD            1728(DI), Z0, Z21
+	VPDPBUSD.BCST     220(R8), Z21, Z12
+	VPDPBUSD.BCST     220(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     220(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     220(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     220(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     220(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     220(R12), Z21, Z19
+	VPDPBUSD.BCST     220(R12)(R9*1), Z21, Z20
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z13, Z21
+	VCVTDQ2PS         Z21, Z21
+	VMULPS            Z10, Z21, Z21
+	VMULPS.BCST       224(R8), Z21, Z22
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z22, Z12, Z1
+	VMULPS.BCST       224(R8)(R9*1), Z21, Z12
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z12, Z14, Z2
+	VMULPS.BCST       224(R8)(R9*2), Z21, Z12
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z12, Z15, Z3
+	VMULPS.BCST       224(R8)(R10*1), Z21, Z12
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z12, Z16, Z4
+	VMULPS.BCST       224(R8)(R9*4), Z21, Z12
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z12, Z17, Z5
+	VMULPS.BCST       224(R8)(R11*1), Z21, Z12
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z12, Z18, Z6
+	VMULPS.BCST       224(R12), Z21, Z12
+	VCVTDQ2PS         Z19, Z19
+	VFMADD231PS       Z12, Z19, Z7
+	VMULPS.BCST       224(R12)(R9*1), Z21, Z12
+	VCVTDQ2PS         Z20, Z20
+	VFMADD231PS       Z12, Z20, Z8
+	VPANDD            dwords_avx512vnni_000000ff<>+0(SB), Z9, Z12
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z11, Z12, Z12
+	VFNMADD231PS.BCST 228(R8), Z12, Z1
+	VFNMADD231PS.BCST 228(R8)(R9*1), Z12, Z2
+	VFNMADD231PS.BCST 228(R8)(R9*2), Z12, Z3
+	VFNMADD231PS.BCST 228(R8)(R10*1), Z12, Z4
+	VFNMADD231PS.BCST 228(R8)(R9*4), Z12, Z5
+	VFNMADD231PS.BCST 228(R8)(R11*1), Z12, Z6
+	VFNMADD231PS.BCST 228(R12), Z12, Z7
+	VFNMADD231PS.BCST 228(R12)(R9*1), Z12, Z8
+
+	// sub-block 5, scale 0
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z19, Z19, Z19
+	VPXORD            Z20, Z20, Z20
+	PREFETCHT1        17792(DI)
+	PREFETCHT0        3456(DI)
+	VPSRLD            $0x04, 1280(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     240(R8), Z21, Z12
+	VPDPBUSD.BCST     240(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     240(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     240(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     240(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     240(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     240(R12), Z21, Z19
+	VPDPBUSD.BCST     240(R12)(R9*1), Z21, Z20
+	VPSRLD            $0x04, 1344(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     244(R8), Z21, Z12
+	VPDPBUSD.BCST     244(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     244(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     244(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     244(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     244(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     244(R12), Z21, Z19
+	VPDPBUSD.BCST     244(R12)(R9*1), Z21, Z20
+	PREFETCHT1        17856(DI)
+	PREFETCHT0        3520(DI)
+	VPSRLD            $0x04, 1408(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     248(R8), Z21, Z12
+	VPDPBUSD.BCST     248(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     248(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     248(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     248(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     248(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     248(R12), Z21, Z19
+	VPDPBUSD.BCST     248(R12)(R9*1), Z21, Z20
+	VPSRLD            $0x04, 1472(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     252(R8), Z21, Z12
+	VPDPBUSD.BCST     252(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     252(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     252(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     252(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     252(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     252(R12), Z21, Z19
+	VPDPBUSD.BCST     252(R12)(R9*1), Z21, Z20
+	PREFETCHT1        17920(DI)
+	PREFETCHT0        3584(DI)
+	VPSRLD            $0x04, 1536(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     256(R8), Z21, Z12
+	VPDPBUSD.BCST     256(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     256(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     256(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     256(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     256(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     256(R12), Z21, Z19
+	VPDPBUSD.BCST     256(R12)(R9*1), Z21, Z20
+	VPSRLD            $0x04, 1600(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     260(R8), Z21, Z12
+	VPDPBUSD.BCST     260(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     260(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     260(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     260(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     260(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     260(R12), Z21, Z19
+	VPDPBUSD.BCST     260(R12)(R9*1), Z21, Z20
+	PREFETCHT1        17984(DI)
+	PREFETCHT0        3648(DI)
+	VPSRLD            $0x04, 1664(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     264(R8), Z21, Z12
+	VPDPBUSD.BCST     264(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     264(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     264(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     264(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     264(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     264(R12), Z21, Z19
+	VPDPBUSD.BCST     264(R12)(R9*1), Z21, Z20
+	PREFETCHT1        18048(DI)
+	PREFETCHT0        3712(DI)
+	VPSRLD            $0x04, 1728(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     268(R8), Z21, Z12
+	VPDPBUSD.BCST     268(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     268(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     268(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     268(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     268(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     268(R12), Z21, Z19
+	VPDPBUSD.BCST     268(R12)(R9*1), Z21, Z20
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z13, Z21
+	VCVTDQ2PS         Z21, Z21
+	VMULPS            Z10, Z21, Z21
+	VMULPS.BCST       272(R8), Z21, Z22
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z22, Z12, Z1
+	VMULPS.BCST       272(R8)(R9*1), Z21, Z12
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z12, Z14, Z2
+	VMULPS.BCST       272(R8)(R9*2), Z21, Z12
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z12, Z15, Z3
+	VMULPS.BCST       272(R8)(R10*1), Z21, Z12
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z12, Z16, Z4
+	VMULPS.BCST       272(R8)(R9*4), Z21, Z12
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z12, Z17, Z5
+	VMULPS.BCST       272(R8)(R11*1), Z21, Z12
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z12, Z18, Z6
+	VMULPS.BCST       272(R12), Z21, Z12
+	VCVTDQ2PS         Z19, Z19
+	VFMADD231PS       Z12, Z19, Z7
+	VMULPS.BCST       272(R12)(R9*1), Z21, Z12
+	VCVTDQ2PS         Z20, Z20
+	VFMADD231PS       Z12, Z20, Z8
+	VPSHUFB           shuffle_avx512vnni_1_z_z_z<>+0(SB), Z9, Z12
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z11, Z12, Z12
+	VFNMADD231PS.BCST 276(R8), Z12, Z1
+	VFNMADD231PS.BCST 276(R8)(R9*1), Z12, Z2
+	VFNMADD231PS.BCST 276(R8)(R9*2), Z12, Z3
+	VFNMADD231PS.BCST 276(R8)(R10*1), Z12, Z4
+	VFNMADD231PS.BCST 276(R8)(R9*4), Z12, Z5
+	VFNMADD231PS.BCST 276(R8)(R11*1), Z12, Z6
+	VFNMADD231PS.BCST 276(R12), Z12, Z7
+	VFNMADD231PS.BCST 276(R12)(R9*1), Z12, Z8
+
+	// sub-block 6, scale 0
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z19, Z19, Z19
+	VPXORD            Z20, Z20, Z20
+	VPANDD            1792(DI), Z0, Z21
+	VPDPBUSD.BCST     288(R8), Z21, Z12
+	VPDPBUSD.BCST     288(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     288(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     288(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     288(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     288(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     288(R12), Z21, Z19
+	VPDPBUSD.BCST     288(R12)(R9*1), Z21, Z20
+	PREFETCHT1        18112(DI)
+	PREFETCHT0        3776(DI)
+	VPANDD            1856(DI), Z0, Z21
+	VPDPBUSD.BCST     292(R8), Z21, Z12
+	VPDPBUSD.BCST     292(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     292(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     292(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     292(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     292(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     292(R12), Z21, Z19
+	VPDPBUSD.BCST     292(R12)(R9*1), Z21, Z20
+	VPANDD            1920(DI), Z0, Z21
+	VPDPBUSD.BCST     296(R8), Z21, Z12
+	VPDPBUSD.BCST     296(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     296(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     296(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     296(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     296(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     296(R12), Z21, Z19
+	VPDPBUSD.BCST     296(R12)(R9*1), Z21, Z20
+	PREFETCHT1        18176(DI)
+	PREFETCHT0        3840(DI)
+	VPANDD            1984(DI), Z0, Z21
+	VPDPBUSD.BCST     300(R8), Z21, Z12
+	VPDPBUSD.BCST     300(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     300(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     300(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     300(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     300(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     300(R12), Z21, Z19
+	VPDPBUSD.BCST     300(R12)(R9*1), Z21, Z20
+	VPANDD            2048(DI), Z0, Z21
+	VPDPBUSD.BCST     304(R8), Z21, Z12
+	VPDPBUSD.BCST     304(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     304(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     304(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     304(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     304(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     304(R12), Z21, Z19
+	VPDPBUSD.BCST     304(R12)(R9*1), Z21, Z20
+	PREFETCHT1        18240(DI)
+	PREFETCHT0        3904(DI)
+	VPANDD            2112(DI), Z0, Z21
+	VPDPBUSD.BCST     308(R8), Z21, Z12
+	VPDPBUSD.BCST     308(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     308(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     308(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     308(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     308(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     308(R12), Z21, Z19
+	VPDPBUSD.BCST     308(R12)(R9*1), Z21, Z20
+	VPANDD            2176(DI), Z0, Z21
+	VPDPBUSD.BCST     312(R8), Z21, Z12
+	VPDPBUSD.BCST     312(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     312(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     312(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     312(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     312(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     312(R12), Z21, Z19
+	VPDPBUSD.BCST     312(R12)(R9*1), Z21, Z20
+	PREFETCHT1        18304(DI)
+	PREFETCHT0        3968(DI)
+	VPANDD            2240(DI), Z0, Z21
+	VPDPBUSD.BCST     316(R8), Z21, Z12
+	VPDPBUSD.BCST     316(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     316(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     316(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     316(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     316(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     316(R12), Z21, Z19
+	VPDPBUSD.BCST     316(R12)(R9*1), Z21, Z20
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z13, Z21
+	VCVTDQ2PS         Z21, Z21
+	VMULPS            Z10, Z21, Z21
+	VMULPS.BCST       320(R8), Z21, Z22
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z22, Z12, Z1
+	VMULPS.BCST       320(R8)(R9*1), Z21, Z12
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z12, Z14, Z2
+	VMULPS.BCST       320(R8)(R9*2), Z21, Z12
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z12, Z15, Z3
+	VMULPS.BCST       320(R8)(R10*1), Z21, Z12
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z12, Z16, Z4
+	VMULPS.BCST       320(R8)(R9*4), Z21, Z12
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z12, Z17, Z5
+	VMULPS.BCST       320(R8)(R11*1), Z21, Z12
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z12, Z18, Z6
+	VMULPS.BCST       320(R12), Z21, Z12
+	VCVTDQ2PS         Z19, Z19
+	VFMADD231PS       Z12, Z19, Z7
+	VMULPS.BCST       320(R12)(R9*1), Z21, Z12
+	VCVTDQ2PS         Z20, Z20
+	VFMADD231PS       Z12, Z20, Z8
+	VPSHUFB           shuffle_avx512vnni_2_z_z_z<>+0(SB), Z9, Z12
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z11, Z12, Z12
+	VFNMADD231PS.BCST 324(R8), Z12, Z1
+	VFNMADD231PS.BCST 324(R8)(R9*1), Z12, Z2
+	VFNMADD231PS.BCST 324(R8)(R9*2), Z12, Z3
+	VFNMADD231PS.BCST 324(R8)(R10*1), Z12, Z4
+	VFNMADD231PS.BCST 324(R8)(R9*4), Z12, Z5
+	VFNMADD231PS.BCST 324(R8)(R11*1), Z12, Z6
+	VFNMADD231PS.BCST 324(R12), Z12, Z7
+	VFNMADD231PS.BCST 324(R12)(R9*1), Z12, Z8
+
+	// sub-block 7, scale 0
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z19, Z19, Z19
+	VPXORD            Z20, Z20, Z20
+	PREFETCHT1        18368(DI)
+	PREFETCHT0        4032(DI)
+	VPSRLD            $0x04, 1792(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     336(R8), Z21, Z12
+	VPDPBUSD.BCST     336(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     336(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     336(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     336(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     336(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     336(R12), Z21, Z19
+	VPDPBUSD.BCST     336(R12)(R9*1), Z21, Z20
+	VPSRLD            $0x04, 1856(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     340(R8), Z21, Z12
+	VPDPBUSD.BCST     340(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     340(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     340(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     340(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     340(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     340(R12), Z21, Z19
+	VPDPBUSD.BCST     340(R12)(R9*1), Z21, Z20
+	PREFETCHT1        18432(DI)
+	PREFETCHT0        4096(DI)
+	VPSRLD            $0x04, 1920(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     344(R8), Z21, Z12
+	VPDPBUSD.BCST     344(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     344(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     344(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     344(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     344(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     344(R12), Z21, Z19
+	VPDPBUSD.BCST     344(R12)(R9*1), Z21, Z20
+	VPSRLD            $0x04, 1984(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     348(R8), Z21, Z12
+	VPDPBUSD.BCST     348(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     348(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     348(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     348(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     348(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     348(R12), Z21, Z19
+	VPDPBUSD.BCST     348(R12)(R9*1), Z21, Z20
+	PREFETCHT1        18496(DI)
+	PREFETCHT0        4160(DI)
+	VPSRLD            $0x04, 2048(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     352(R8), Z21, Z12
+	VPDPBUSD.BCST     352(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     352(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     352(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     352(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     352(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     352(R12), Z21, Z19
+	VPDPBUSD.BCST     352(R12)(R9*1), Z21, Z20
+	VPSRLD            $0x04, 2112(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     356(R8), Z21, Z12
+	VPDPBUSD.BCST     356(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     356(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     356(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     356(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     356(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     356(R12), Z21, Z19
+	VPDPBUSD.BCST     356(R12)(R9*1), Z21, Z20
+	PREFETCHT1        18560(DI)
+	PREFETCHT0        4224(DI)
+	VPSRLD            $0x04, 2176(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     360(R8), Z21, Z12
+	VPDPBUSD.BCST     360(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     360(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     360(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     360(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     360(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     360(R12), Z21, Z19
+	VPDPBUSD.BCST     360(R12)(R9*1), Z21, Z20
+	PREFETCHT1        18624(DI)
+	PREFETCHT0        4288(DI)
+	VPSRLD            $0x04, 2240(DI), Z21
+	VPANDD            Z0, Z21, Z21
+	VPDPBUSD.BCST     364(R8), Z21, Z12
+	VPDPBUSD.BCST     364(R8)(R9*1), Z21, Z14
+	VPDPBUSD.BCST     364(R8)(R9*2), Z21, Z15
+	VPDPBUSD.BCST     364(R8)(R10*1), Z21, Z16
+	VPDPBUSD.BCST     364(R8)(R9*4), Z21, Z17
+	VPDPBUSD.BCST     364(R8)(R11*1), Z21, Z18
+	VPDPBUSD.BCST     364(R12), Z21, Z19
+	VPDPBUSD.BCST     364(R12)(R9*1), Z21, Z20
+	VPSRLD            $0x18, Z13, Z13
+	VCVTDQ2PS         Z13, Z13
+	VMULPS            Z10, Z13, Z13
+	VMULPS.BCST       368(R8), Z13, Z10
+	VCVTDQ2PS         Z12, Z12
+	VFMADD231PS       Z10, Z12, Z1
+	VMULPS.BCST       368(R8)(R9*1), Z13, Z10
+	VCVTDQ2PS         Z14, Z14
+	VFMADD231PS       Z10, Z14, Z2
+	VMULPS.BCST       368(R8)(R9*2), Z13, Z10
+	VCVTDQ2PS         Z15, Z15
+	VFMADD231PS       Z10, Z15, Z3
+	VMULPS.BCST       368(R8)(R10*1), Z13, Z10
+	VCVTDQ2PS         Z16, Z16
+	VFMADD231PS       Z10, Z16, Z4
+	VMULPS.BCST       368(R8)(R9*4), Z13, Z10
+	VCVTDQ2PS         Z17, Z17
+	VFMADD231PS       Z10, Z17, Z5
+	VMULPS.BCST       368(R8)(R11*1), Z13, Z10
+	VCVTDQ2PS         Z18, Z18
+	VFMADD231PS       Z10, Z18, Z6
+	VMULPS.BCST       368(R12), Z13, Z10
+	VCVTDQ2PS         Z19, Z19
+	VFMADD231PS       Z10, Z19, Z7
+	VMULPS.BCST       368(R12)(R9*1), Z13, Z10
+	VCVTDQ2PS         Z20, Z20
+	VFMADD231PS       Z10, Z20, Z8
+	VPSRLD            $0x18, Z9, Z9
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z11, Z9, Z9
+	VFNMADD231PS.BCST 372(R8), Z9, Z1
+	VFNMADD231PS.BCST 372(R8)(R9*1), Z9, Z2
+	VFNMADD231PS.BCST 372(R8)(R9*2), Z9, Z3
+	VFNMADD231PS.BCST 372(R8)(R10*1), Z9, Z4
+	VFNMADD231PS.BCST 372(R8)(R9*4), Z9, Z5
+	VFNMADD231PS.BCST 372(R8)(R11*1), Z9, Z6
+	VFNMADD231PS.BCST 372(R12), Z9, Z7
+	VFNMADD231PS.BCST 372(R12)(R9*1), Z9, Z8
 	ADDQ              $0x00000180, R8
 	ADDQ              $0x00000180, R12
 	ADDQ              $0x00000900, DI
@@ -5451,14 +5234,14 @@ block:
 	LEAQ              (DI)(DI*2), R8
 	LEAQ              (DI)(DI*4), R9
 	LEAQ              (CX)(R8*2), R10
-	VMOVUPS           Z0, (CX)
-	VMOVUPS           Z1, (CX)(DI*1)
-	VMOVUPS           Z2, (CX)(DI*2)
-	VMOVUPS           Z3, (CX)(R8*1)
-	VMOVUPS           Z4, (CX)(DI*4)
-	VMOVUPS           Z5, (CX)(R9*1)
-	VMOVUPS           Z6, (R10)
-	VMOVUPS           Z7, (R10)(DI*1)
+	VMOVUPS           Z1, (CX)
+	VMOVUPS           Z2, (CX)(DI*1)
+	VMOVUPS           Z3, (CX)(DI*2)
+	VMOVUPS           Z4, (CX)(R8*1)
+	VMOVUPS           Z5, (CX)(DI*4)
+	VMOVUPS           Z6, (CX)(R9*1)
+	VMOVUPS           Z7, (R10)
+	VMOVUPS           Z8, (R10)(DI*1)
 	ADDQ              $0x40, CX
 	ADDQ              16(AX), BX
 	ADDQ              16(AX), SI
@@ -5470,366 +5253,335 @@ block:
 // func Expand_q4_kx16_codes_16x32_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·Expand_q4_kx16_codes_16x32_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ (AX), CX
-	MOVQ 8(AX), CX
-	MOVQ 72(AX), DX
-	MOVQ 80(AX), BX
-	MOVQ 32(AX), AX
+	MOVQ      a+0(FP), AX
+	MOVQ      (AX), CX
+	MOVQ      8(AX), CX
+	MOVQ      72(AX), DX
+	MOVQ      80(AX), BX
+	MOVQ      32(AX), AX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
 
 block:
-	VMOVDQU32 64(CX), Z0
-	VMOVDQU32 128(CX), Z1
-	VMOVDQU32 192(CX), Z2
+	VMOVDQU32 64(CX), Z1
+	VMOVDQU32 128(CX), Z2
+	VMOVDQU32 192(CX), Z3
 
 	// scales 0…3 and 4…7, mins 0…3 and 4…7: four bytes a row each
-	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z0, Z3
-	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z1, Z5
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z4
-	VPSRLD     $0x02, Z0, Z0
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z0, Z4
-	VPSRLD     $0x04, Z2, Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z1, Z4
+	VPANDD     dwords_avx512vnni_3f3f3f3f<>+0(SB), Z2, Z6
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z5
 	VPSRLD     $0x02, Z1, Z1
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z1, Z0
-	VCVTPH2PS  (CX), Z1
-	VCVTPH2PS  32(CX), Z2
-	VPANDD     dwords_avx512vnni_000000ff<>+0(SB), Z3, Z6
-	VCVTDQ2PS  Z6, Z6
-	VMULPS     Z1, Z6, Z6
-	VMOVUPS    Z6, (BX)
-	VPANDD     dwords_avx512vnni_000000ff<>+0(SB), Z5, Z6
-	VCVTDQ2PS  Z6, Z6
-	VMULPS     Z2, Z6, Z6
-	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z6, Z6
-	VMOVUPS    Z6, 64(BX)
-	VMOVDQU32  256(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, (DX)
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z1, Z5
+	VPSRLD     $0x04, Z3, Z1
+	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
+	VPSRLD     $0x02, Z2, Z2
+	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
+	VCVTPH2PS  (CX), Z2
+	VCVTPH2PS  32(CX), Z3
+	VPANDD     dwords_avx512vnni_000000ff<>+0(SB), Z4, Z7
+	VCVTDQ2PS  Z7, Z7
+	VMULPS     Z2, Z7, Z7
+	VMOVUPS    Z7, (BX)
+	VPANDD     dwords_avx512vnni_000000ff<>+0(SB), Z6, Z7
+	VCVTDQ2PS  Z7, Z7
+	VMULPS     Z3, Z7, Z7
+	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z7, Z7
+	VMOVUPS    Z7, 64(BX)
+	VPANDD     256(CX), Z0, Z7
+	VMOVDQU32  Z7, (DX)
 	PREFETCHT1 16384(CX)
 	PREFETCHT0 2048(CX)
-	VMOVDQU32  320(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 64(DX)
-	VMOVDQU32  384(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 128(DX)
+	VPANDD     320(CX), Z0, Z7
+	VMOVDQU32  Z7, 64(DX)
+	VPANDD     384(CX), Z0, Z7
+	VMOVDQU32  Z7, 128(DX)
 	PREFETCHT1 16448(CX)
 	PREFETCHT0 2112(CX)
-	VMOVDQU32  448(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 192(DX)
-	VMOVDQU32  512(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 256(DX)
+	VPANDD     448(CX), Z0, Z7
+	VMOVDQU32  Z7, 192(DX)
+	VPANDD     512(CX), Z0, Z7
+	VMOVDQU32  Z7, 256(DX)
 	PREFETCHT1 16512(CX)
 	PREFETCHT0 2176(CX)
-	VMOVDQU32  576(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 320(DX)
-	VMOVDQU32  640(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 384(DX)
+	VPANDD     576(CX), Z0, Z7
+	VMOVDQU32  Z7, 320(DX)
+	VPANDD     640(CX), Z0, Z7
+	VMOVDQU32  Z7, 384(DX)
 	PREFETCHT1 16576(CX)
 	PREFETCHT0 2240(CX)
-	VMOVDQU32  704(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 448(DX)
-	VPSHUFB    shuffle_avx512vnni_1_z_z_z<>+0(SB), Z3, Z6
-	VCVTDQ2PS  Z6, Z6
-	VMULPS     Z1, Z6, Z6
-	VMOVUPS    Z6, 128(BX)
-	VPSHUFB    shuffle_avx512vnni_1_z_z_z<>+0(SB), Z5, Z6
-	VCVTDQ2PS  Z6, Z6
-	VMULPS     Z2, Z6, Z6
-	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z6, Z6
-	VMOVUPS    Z6, 192(BX)
+	VPANDD     704(CX), Z0, Z7
+	VMOVDQU32  Z7, 448(DX)
+	VPSHUFB    shuffle_avx512vnni_1_z_z_z<>+0(SB), Z4, Z7
+	VCVTDQ2PS  Z7, Z7
+	VMULPS     Z2, Z7, Z7
+	VMOVUPS    Z7, 128(BX)
+	VPSHUFB    shuffle_avx512vnni_1_z_z_z<>+0(SB), Z6, Z7
+	VCVTDQ2PS  Z7, Z7
+	VMULPS     Z3, Z7, Z7
+	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z7, Z7
+	VMOVUPS    Z7, 192(BX)
 	PREFETCHT1 16640(CX)
 	PREFETCHT0 2304(CX)
-	VPSRLD     $0x04, 256(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 512(DX)
-	VPSRLD     $0x04, 320(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 576(DX)
+	VPSRLD     $0x04, 256(CX), Z7
+	VPANDD     Z0, Z7, Z7
+	VMOVDQU32  Z7, 512(DX)
+	VPSRLD     $0x04, 320(CX), Z7
+	VPANDD     Z0, Z7, Z7
+	VMOVDQU32  Z7, 576(DX)
 	PREFETCHT1 16704(CX)
 	PREFETCHT0 2368(CX)
-	VPSRLD     $0x04, 384(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 640(DX)
-	VPSRLD     $0x04, 448(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 704(DX)
+	VPSRLD     $0x04, 384(CX), Z7
+	VPANDD     Z0, Z7, Z7
+	VMOVDQU32  Z7, 640(DX)
+	VPSRLD     $0x04, 448(CX), Z7
+	VPANDD     Z0, Z7, Z7
+	VMOVDQU32  Z7, 704(DX)
 	PREFETCHT1 16768(CX)
 	PREFETCHT0 2432(CX)
-	VPSRLD     $0x04, 512(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 768(DX)
-	VPSRLD     $0x04, 576(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 832(DX)
+	VPSRLD     $0x04, 512(CX), Z7
+	VPANDD     Z0, Z7, Z7
+	VMOVDQU32  Z7, 768(DX)
+	VPSRLD     $0x04, 576(CX), Z7
+	VPANDD     Z0, Z7, Z7
+	VMOVDQU32  Z7, 832(DX)
 	PREFETCHT1 16832(CX)
 	PREFETCHT0 2496(CX)
-	VPSRLD     $0x04, 640(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 896(DX)
+	VPSRLD     $0x04, 640(CX), Z7
+	VPANDD     Z0, Z7, Z7
+	VMOVDQU32  Z7, 896(DX)
 	PREFETCHT1 16896(CX)
 	PREFETCHT0 2560(CX)
-	VPSRLD     $0x04, 704(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 960(DX)
-	VPSHUFB    shuffle_avx512vnni_2_z_z_z<>+0(SB), Z3, Z6
-	VCVTDQ2PS  Z6, Z6
-	VMULPS     Z1, Z6, Z6
-	VMOVUPS    Z6, 256(BX)
-	VPSHUFB    shuffle_avx512vnni_2_z_z_z<>+0(SB), Z5, Z6
-	VCVTDQ2PS  Z6, Z6
-	VMULPS     Z2, Z6, Z6
-	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z6, Z6
-	VMOVUPS    Z6, 320(BX)
-	VMOVDQU32  768(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 1024(DX)
+	VPSRLD     $0x04, 704(CX), Z7
+	VPANDD     Z0, Z7, Z7
+	VMOVDQU32  Z7, 960(DX)
+	VPSHUFB    shuffle_avx512vnni_2_z_z_z<>+0(SB), Z4, Z7
+	VCVTDQ2PS  Z7, Z7
+	VMULPS     Z2, Z7, Z7
+	VMOVUPS    Z7, 256(BX)
+	VPSHUFB    shuffle_avx512vnni_2_z_z_z<>+0(SB), Z6, Z7
+	VCVTDQ2PS  Z7, Z7
+	VMULPS     Z3, Z7, Z7
+	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z7, Z7
+	VMOVUPS    Z7, 320(BX)
+	VPANDD     768(CX), Z0, Z7
+	VMOVDQU32  Z7, 1024(DX)
 	PREFETCHT1 16960(CX)
 	PREFETCHT0 2624(CX)
-	VMOVDQU32  832(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 1088(DX)
-	VMOVDQU32  896(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 1152(DX)
+	VPANDD     832(CX), Z0, Z7
+	VMOVDQU32  Z7, 1088(DX)
+	VPANDD     896(CX), Z0, Z7
+	VMOVDQU32  Z7, 1152(DX)
 	PREFETCHT1 17024(CX)
 	PREFETCHT0 2688(CX)
-	VMOVDQU32  960(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 1216(DX)
-	VMOVDQU32  1024(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 1280(DX)
+	VPANDD     960(CX), Z0, Z7
+	VMOVDQU32  Z7, 1216(DX)
+	VPANDD     1024(CX), Z0, Z7
+	VMOVDQU32  Z7, 1280(DX)
 	PREFETCHT1 17088(CX)
 	PREFETCHT0 2752(CX)
-	VMOVDQU32  1088(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 1344(DX)
-	VMOVDQU32  1152(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 1408(DX)
+	VPANDD     1088(CX), Z0, Z7
+	VMOVDQU32  Z7, 1344(DX)
+	VPANDD     1152(CX), Z0, Z7
+	VMOVDQU32  Z7, 1408(DX)
 	PREFETCHT1 17152(CX)
 	PREFETCHT0 2816(CX)
-	VMOVDQU32  1216(CX), Z6
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32  Z6, 1472(DX)
-	VPSRLD     $0x18, Z3, Z3
-	VCVTDQ2PS  Z3, Z3
-	VMULPS     Z1, Z3, Z3
-	VMOVUPS    Z3, 384(BX)
-	VPSRLD     $0x18, Z5, Z3
-	VCVTDQ2PS  Z3, Z3
-	VMULPS     Z2, Z3, Z3
-	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z3, Z3
-	VMOVUPS    Z3, 448(BX)
+	VPANDD     1216(CX), Z0, Z7
+	VMOVDQU32  Z7, 1472(DX)
+	VPSRLD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z2, Z4, Z4
+	VMOVUPS    Z4, 384(BX)
+	VPSRLD     $0x18, Z6, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z4, Z4
+	VMOVUPS    Z4, 448(BX)
 	PREFETCHT1 17216(CX)
 	PREFETCHT0 2880(CX)
-	VPSRLD     $0x04, 768(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 1536(DX)
-	VPSRLD     $0x04, 832(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 1600(DX)
+	VPSRLD     $0x04, 768(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 1536(DX)
+	VPSRLD     $0x04, 832(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 1600(DX)
 	PREFETCHT1 17280(CX)
 	PREFETCHT0 2944(CX)
-	VPSRLD     $0x04, 896(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 1664(DX)
-	VPSRLD     $0x04, 960(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 1728(DX)
+	VPSRLD     $0x04, 896(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 1664(DX)
+	VPSRLD     $0x04, 960(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 1728(DX)
 	PREFETCHT1 17344(CX)
 	PREFETCHT0 3008(CX)
-	VPSRLD     $0x04, 1024(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 1792(DX)
-	VPSRLD     $0x04, 1088(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 1856(DX)
+	VPSRLD     $0x04, 1024(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 1792(DX)
+	VPSRLD     $0x04, 1088(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 1856(DX)
 	PREFETCHT1 17408(CX)
 	PREFETCHT0 3072(CX)
-	VPSRLD     $0x04, 1152(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 1920(DX)
+	VPSRLD     $0x04, 1152(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 1920(DX)
 	PREFETCHT1 17472(CX)
 	PREFETCHT0 3136(CX)
-	VPSRLD     $0x04, 1216(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 1984(DX)
-	VPANDD     dwords_avx512vnni_000000ff<>+0(SB), Z4, Z3
-	VCVTDQ2PS  Z3, Z3
-	VMULPS     Z1, Z3, Z3
-	VMOVUPS    Z3, 512(BX)
-	VPANDD     dwords_avx512vnni_000000ff<>+0(SB), Z0, Z3
-	VCVTDQ2PS  Z3, Z3
-	VMULPS     Z2, Z3, Z3
-	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z3, Z3
-	VMOVUPS    Z3, 576(BX)
-	VMOVDQU32  1280(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2048(DX)
+	VPSRLD     $0x04, 1216(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 1984(DX)
+	VPANDD     dwords_avx512vnni_000000ff<>+0(SB), Z5, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z2, Z4, Z4
+	VMOVUPS    Z4, 512(BX)
+	VPANDD     dwords_avx512vnni_000000ff<>+0(SB), Z1, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z4, Z4
+	VMOVUPS    Z4, 576(BX)
+	VPANDD     1280(CX), Z0, Z4
+	VMOVDQU32  Z4, 2048(DX)
 	PREFETCHT1 17536(CX)
 	PREFETCHT0 3200(CX)
-	VMOVDQU32  1344(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2112(DX)
-	VMOVDQU32  1408(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2176(DX)
+	VPANDD     1344(CX), Z0, Z4
+	VMOVDQU32  Z4, 2112(DX)
+	VPANDD     1408(CX), Z0, Z4
+	VMOVDQU32  Z4, 2176(DX)
 	PREFETCHT1 17600(CX)
 	PREFETCHT0 3264(CX)
-	VMOVDQU32  1472(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2240(DX)
-	VMOVDQU32  1536(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2304(DX)
+	VPANDD     1472(CX), Z0, Z4
+	VMOVDQU32  Z4, 2240(DX)
+	VPANDD     1536(CX), Z0, Z4
+	VMOVDQU32  Z4, 2304(DX)
 	PREFETCHT1 17664(CX)
 	PREFETCHT0 3328(CX)
-	VMOVDQU32  1600(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2368(DX)
-	VMOVDQU32  1664(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2432(DX)
+	VPANDD     1600(CX), Z0, Z4
+	VMOVDQU32  Z4, 2368(DX)
+	VPANDD     1664(CX), Z0, Z4
+	VMOVDQU32  Z4, 2432(DX)
 	PREFETCHT1 17728(CX)
 	PREFETCHT0 3392(CX)
-	VMOVDQU32  1728(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2496(DX)
-	VPSHUFB    shuffle_avx512vnni_1_z_z_z<>+0(SB), Z4, Z3
-	VCVTDQ2PS  Z3, Z3
-	VMULPS     Z1, Z3, Z3
-	VMOVUPS    Z3, 640(BX)
-	VPSHUFB    shuffle_avx512vnni_1_z_z_z<>+0(SB), Z0, Z3
-	VCVTDQ2PS  Z3, Z3
-	VMULPS     Z2, Z3, Z3
-	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z3, Z3
-	VMOVUPS    Z3, 704(BX)
+	VPANDD     1728(CX), Z0, Z4
+	VMOVDQU32  Z4, 2496(DX)
+	VPSHUFB    shuffle_avx512vnni_1_z_z_z<>+0(SB), Z5, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z2, Z4, Z4
+	VMOVUPS    Z4, 640(BX)
+	VPSHUFB    shuffle_avx512vnni_1_z_z_z<>+0(SB), Z1, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z4, Z4
+	VMOVUPS    Z4, 704(BX)
 	PREFETCHT1 17792(CX)
 	PREFETCHT0 3456(CX)
-	VPSRLD     $0x04, 1280(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2560(DX)
-	VPSRLD     $0x04, 1344(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2624(DX)
+	VPSRLD     $0x04, 1280(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 2560(DX)
+	VPSRLD     $0x04, 1344(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 2624(DX)
 	PREFETCHT1 17856(CX)
 	PREFETCHT0 3520(CX)
-	VPSRLD     $0x04, 1408(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2688(DX)
-	VPSRLD     $0x04, 1472(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2752(DX)
+	VPSRLD     $0x04, 1408(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 2688(DX)
+	VPSRLD     $0x04, 1472(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 2752(DX)
 	PREFETCHT1 17920(CX)
 	PREFETCHT0 3584(CX)
-	VPSRLD     $0x04, 1536(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2816(DX)
-	VPSRLD     $0x04, 1600(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2880(DX)
+	VPSRLD     $0x04, 1536(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 2816(DX)
+	VPSRLD     $0x04, 1600(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 2880(DX)
 	PREFETCHT1 17984(CX)
 	PREFETCHT0 3648(CX)
-	VPSRLD     $0x04, 1664(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 2944(DX)
+	VPSRLD     $0x04, 1664(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 2944(DX)
 	PREFETCHT1 18048(CX)
 	PREFETCHT0 3712(CX)
-	VPSRLD     $0x04, 1728(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 3008(DX)
-	VPSHUFB    shuffle_avx512vnni_2_z_z_z<>+0(SB), Z4, Z3
-	VCVTDQ2PS  Z3, Z3
-	VMULPS     Z1, Z3, Z3
-	VMOVUPS    Z3, 768(BX)
-	VPSHUFB    shuffle_avx512vnni_2_z_z_z<>+0(SB), Z0, Z3
-	VCVTDQ2PS  Z3, Z3
-	VMULPS     Z2, Z3, Z3
-	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z3, Z3
-	VMOVUPS    Z3, 832(BX)
-	VMOVDQU32  1792(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 3072(DX)
+	VPSRLD     $0x04, 1728(CX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  Z4, 3008(DX)
+	VPSHUFB    shuffle_avx512vnni_2_z_z_z<>+0(SB), Z5, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z2, Z4, Z4
+	VMOVUPS    Z4, 768(BX)
+	VPSHUFB    shuffle_avx512vnni_2_z_z_z<>+0(SB), Z1, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z4, Z4
+	VMOVUPS    Z4, 832(BX)
+	VPANDD     1792(CX), Z0, Z4
+	VMOVDQU32  Z4, 3072(DX)
 	PREFETCHT1 18112(CX)
 	PREFETCHT0 3776(CX)
-	VMOVDQU32  1856(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 3136(DX)
-	VMOVDQU32  1920(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 3200(DX)
+	VPANDD     1856(CX), Z0, Z4
+	VMOVDQU32  Z4, 3136(DX)
+	VPANDD     1920(CX), Z0, Z4
+	VMOVDQU32  Z4, 3200(DX)
 	PREFETCHT1 18176(CX)
 	PREFETCHT0 3840(CX)
-	VMOVDQU32  1984(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 3264(DX)
-	VMOVDQU32  2048(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 3328(DX)
+	VPANDD     1984(CX), Z0, Z4
+	VMOVDQU32  Z4, 3264(DX)
+	VPANDD     2048(CX), Z0, Z4
+	VMOVDQU32  Z4, 3328(DX)
 	PREFETCHT1 18240(CX)
 	PREFETCHT0 3904(CX)
-	VMOVDQU32  2112(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 3392(DX)
-	VMOVDQU32  2176(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 3456(DX)
+	VPANDD     2112(CX), Z0, Z4
+	VMOVDQU32  Z4, 3392(DX)
+	VPANDD     2176(CX), Z0, Z4
+	VMOVDQU32  Z4, 3456(DX)
 	PREFETCHT1 18304(CX)
 	PREFETCHT0 3968(CX)
-	VMOVDQU32  2240(CX), Z3
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32  Z3, 3520(DX)
-	VPSRLD     $0x18, Z4, Z3
-	VCVTDQ2PS  Z3, Z3
-	VMULPS     Z1, Z3, Z3
-	VMOVUPS    Z3, 896(BX)
-	VPSRLD     $0x18, Z0, Z0
-	VCVTDQ2PS  Z0, Z0
-	VMULPS     Z2, Z0, Z0
-	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z0, Z0
-	VMOVUPS    Z0, 960(BX)
+	VPANDD     2240(CX), Z0, Z4
+	VMOVDQU32  Z4, 3520(DX)
+	VPSRLD     $0x18, Z5, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z2, Z4, Z4
+	VMOVUPS    Z4, 896(BX)
+	VPSRLD     $0x18, Z1, Z1
+	VCVTDQ2PS  Z1, Z1
+	VMULPS     Z3, Z1, Z1
+	VPXORD     dwords_avx512vnni_80000000<>+0(SB), Z1, Z1
+	VMOVUPS    Z1, 960(BX)
 	PREFETCHT1 18368(CX)
 	PREFETCHT0 4032(CX)
-	VPSRLD     $0x04, 1792(CX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3584(DX)
-	VPSRLD     $0x04, 1856(CX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3648(DX)
+	VPSRLD     $0x04, 1792(CX), Z1
+	VPANDD     Z0, Z1, Z1
+	VMOVDQU32  Z1, 3584(DX)
+	VPSRLD     $0x04, 1856(CX), Z1
+	VPANDD     Z0, Z1, Z1
+	VMOVDQU32  Z1, 3648(DX)
 	PREFETCHT1 18432(CX)
 	PREFETCHT0 4096(CX)
-	VPSRLD     $0x04, 1920(CX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3712(DX)
-	VPSRLD     $0x04, 1984(CX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3776(DX)
+	VPSRLD     $0x04, 1920(CX), Z1
+	VPANDD     Z0, Z1, Z1
+	VMOVDQU32  Z1, 3712(DX)
+	VPSRLD     $0x04, 1984(CX), Z1
+	VPANDD     Z0, Z1, Z1
+	VMOVDQU32  Z1, 3776(DX)
 	PREFETCHT1 18496(CX)
 	PREFETCHT0 4160(CX)
-	VPSRLD     $0x04, 2048(CX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3840(DX)
-	VPSRLD     $0x04, 2112(CX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3904(DX)
+	VPSRLD     $0x04, 2048(CX), Z1
+	VPANDD     Z0, Z1, Z1
+	VMOVDQU32  Z1, 3840(DX)
+	VPSRLD     $0x04, 2112(CX), Z1
+	VPANDD     Z0, Z1, Z1
+	VMOVDQU32  Z1, 3904(DX)
 	PREFETCHT1 18560(CX)
 	PREFETCHT0 4224(CX)
-	VPSRLD     $0x04, 2176(CX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3968(DX)
+	VPSRLD     $0x04, 2176(CX), Z1
+	VPANDD     Z0, Z1, Z1
+	VMOVDQU32  Z1, 3968(DX)
 	PREFETCHT1 18624(CX)
 	PREFETCHT0 4288(CX)
-	VPSRLD     $0x04, 2240(CX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 4032(DX)
+	VPSRLD     $0x04, 2240(CX), Z1
+	VPANDD     Z0, Z1, Z1
+	VMOVDQU32  Z1, 4032(DX)
 	ADDQ       $0x00000900, CX
 	ADDQ       $0x00001000, DX
 	ADDQ       $0x00000400, BX

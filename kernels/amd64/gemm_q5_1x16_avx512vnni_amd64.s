@@ -7,11 +7,13 @@
 // func Gemv_q5_1x16_q8x_16x1_avx512vnni(a *byte)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·Gemv_q5_1x16_q8x_16x1_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -19,75 +21,71 @@ tile:
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R10
-	VPXORD Z0, Z0, Z0
+	VPXORD Z2, Z2, Z2
 
 block:
 	// sub-block 0, scale 0
-	VPXORD           Z1, Z1, Z1
-	VMOVDQU32        (R8), Z3
-	VMOVDQU32        64(R8), Z2
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
-	VPSLLD           $0x04, Z3, Z4
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z4, Z2
-	VPDPBUSD.BCST    (R9), Z2, Z1
+	VPXORD           Z3, Z3, Z3
+	VMOVDQU32        (R8), Z5
+	VPANDD           64(R8), Z0, Z4
+	VPSLLD           $0x04, Z5, Z6
+	VPTERNLOGD       $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST    (R9), Z4, Z3
 	PREFETCHT1       16384(R8)
 	PREFETCHT0       2048(R8)
-	VMOVDQU32        128(R8), Z2
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
-	VPSLLD           $0x03, Z3, Z4
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z4, Z2
-	VPDPBUSD.BCST    4(R9), Z2, Z1
-	VMOVDQU32        192(R8), Z2
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
-	VPSLLD           $0x02, Z3, Z4
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z4, Z2
-	VPDPBUSD.BCST    8(R9), Z2, Z1
+	VPANDD           128(R8), Z0, Z4
+	VPSLLD           $0x03, Z5, Z6
+	VPTERNLOGD       $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST    4(R9), Z4, Z3
+	VPANDD           192(R8), Z0, Z4
+	VPSLLD           $0x02, Z5, Z6
+	VPTERNLOGD       $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST    8(R9), Z4, Z3
 	PREFETCHT1       16448(R8)
 	PREFETCHT0       2112(R8)
-	VMOVDQU32        256(R8), Z2
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
-	VPSLLD           $0x01, Z3, Z4
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z4, Z2
-	VPDPBUSD.BCST    12(R9), Z2, Z1
+	VPANDD           256(R8), Z0, Z4
+	VPSLLD           $0x01, Z5, Z6
+	VPTERNLOGD       $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST    12(R9), Z4, Z3
 	PREFETCHT1       16512(R8)
 	PREFETCHT0       2176(R8)
-	VPSRLD           $0x04, 64(R8), Z2
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
-	VMOVDQU32        Z3, Z4
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z4, Z2
-	VPDPBUSD.BCST    16(R9), Z2, Z1
-	VPSRLD           $0x04, 128(R8), Z2
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
-	VPSRLD           $0x01, Z3, Z4
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z4, Z2
-	VPDPBUSD.BCST    20(R9), Z2, Z1
+	VPSRLD           $0x04, 64(R8), Z4
+	VPANDD           Z0, Z4, Z4
+	VMOVDQU32        Z5, Z6
+	VPTERNLOGD       $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST    16(R9), Z4, Z3
+	VPSRLD           $0x04, 128(R8), Z4
+	VPANDD           Z0, Z4, Z4
+	VPSRLD           $0x01, Z5, Z6
+	VPTERNLOGD       $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST    20(R9), Z4, Z3
 	PREFETCHT1       16576(R8)
 	PREFETCHT0       2240(R8)
-	VPSRLD           $0x04, 192(R8), Z2
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
-	VPSRLD           $0x02, Z3, Z4
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z4, Z2
-	VPDPBUSD.BCST    24(R9), Z2, Z1
+	VPSRLD           $0x04, 192(R8), Z4
+	VPANDD           Z0, Z4, Z4
+	VPSRLD           $0x02, Z5, Z6
+	VPTERNLOGD       $0xf8, Z1, Z6, Z4
+	VPDPBUSD.BCST    24(R9), Z4, Z3
 	PREFETCHT1       16640(R8)
 	PREFETCHT0       2304(R8)
-	VPSRLD           $0x04, 256(R8), Z2
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z2, Z2
-	VPSRLD           $0x03, Z3, Z3
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z3, Z2
-	VPDPBUSD.BCST    28(R9), Z2, Z1
-	VCVTPH2PS        (DI), Z2
-	VMULPS.BCST      32(R9), Z2, Z2
-	VCVTDQ2PS        Z1, Z1
-	VFMADD231PS      Z2, Z1, Z0
-	VCVTPH2PS        32(DI), Z1
-	VFMADD231PS.BCST 36(R9), Z1, Z0
+	VPSRLD           $0x04, 256(R8), Z4
+	VPANDD           Z0, Z4, Z4
+	VPSRLD           $0x03, Z5, Z5
+	VPTERNLOGD       $0xf8, Z1, Z5, Z4
+	VPDPBUSD.BCST    28(R9), Z4, Z3
+	VCVTPH2PS        (DI), Z4
+	VMULPS.BCST      32(R9), Z4, Z4
+	VCVTDQ2PS        Z3, Z3
+	VFMADD231PS      Z4, Z3, Z2
+	VCVTPH2PS        32(DI), Z3
+	VFMADD231PS.BCST 36(R9), Z3, Z2
 	ADDQ             $0x30, R9
 	ADDQ             $0x40, DI
 	ADDQ             $0x00000140, R8
 	DECQ             R10
 	JNZ              block
 	MOVQ             64(AX), DI
-	VMOVUPS          Z0, (CX)
+	VMOVUPS          Z2, (CX)
 	ADDQ             $0x40, CX
 	ADDQ             16(AX), BX
 	ADDQ             16(AX), SI
@@ -135,11 +133,13 @@ GLOBL dwords_avx512vnni_10101010<>(SB), RODATA|NOPTR, $64
 // func Gemv_q5_1x16_q8x_16x2_avx512vnni(a *byte)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·Gemv_q5_1x16_q8x_16x2_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -147,90 +147,86 @@ tile:
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
 
 block:
 	// sub-block 0, scale 0
-	VPXORD           Z2, Z2, Z2
-	VPXORD           Z3, Z3, Z3
-	VMOVDQU32        (R8), Z5
-	VMOVDQU32        64(R8), Z4
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
-	VPSLLD           $0x04, Z5, Z6
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z6, Z4
-	VPDPBUSD.BCST    (R9), Z4, Z2
-	VPDPBUSD.BCST    (R9)(R10*1), Z4, Z3
+	VPXORD           Z4, Z4, Z4
+	VPXORD           Z5, Z5, Z5
+	VMOVDQU32        (R8), Z7
+	VPANDD           64(R8), Z0, Z6
+	VPSLLD           $0x04, Z7, Z8
+	VPTERNLOGD       $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST    (R9), Z6, Z4
+	VPDPBUSD.BCST    (R9)(R10*1), Z6, Z5
 	PREFETCHT1       16384(R8)
 	PREFETCHT0       2048(R8)
-	VMOVDQU32        128(R8), Z4
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
-	VPSLLD           $0x03, Z5, Z6
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z6, Z4
-	VPDPBUSD.BCST    4(R9), Z4, Z2
-	VPDPBUSD.BCST    4(R9)(R10*1), Z4, Z3
-	VMOVDQU32        192(R8), Z4
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
-	VPSLLD           $0x02, Z5, Z6
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z6, Z4
-	VPDPBUSD.BCST    8(R9), Z4, Z2
-	VPDPBUSD.BCST    8(R9)(R10*1), Z4, Z3
+	VPANDD           128(R8), Z0, Z6
+	VPSLLD           $0x03, Z7, Z8
+	VPTERNLOGD       $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST    4(R9), Z6, Z4
+	VPDPBUSD.BCST    4(R9)(R10*1), Z6, Z5
+	VPANDD           192(R8), Z0, Z6
+	VPSLLD           $0x02, Z7, Z8
+	VPTERNLOGD       $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST    8(R9), Z6, Z4
+	VPDPBUSD.BCST    8(R9)(R10*1), Z6, Z5
 	PREFETCHT1       16448(R8)
 	PREFETCHT0       2112(R8)
-	VMOVDQU32        256(R8), Z4
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
-	VPSLLD           $0x01, Z5, Z6
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z6, Z4
-	VPDPBUSD.BCST    12(R9), Z4, Z2
-	VPDPBUSD.BCST    12(R9)(R10*1), Z4, Z3
+	VPANDD           256(R8), Z0, Z6
+	VPSLLD           $0x01, Z7, Z8
+	VPTERNLOGD       $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST    12(R9), Z6, Z4
+	VPDPBUSD.BCST    12(R9)(R10*1), Z6, Z5
 	PREFETCHT1       16512(R8)
 	PREFETCHT0       2176(R8)
-	VPSRLD           $0x04, 64(R8), Z4
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
-	VMOVDQU32        Z5, Z6
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z6, Z4
-	VPDPBUSD.BCST    16(R9), Z4, Z2
-	VPDPBUSD.BCST    16(R9)(R10*1), Z4, Z3
-	VPSRLD           $0x04, 128(R8), Z4
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
-	VPSRLD           $0x01, Z5, Z6
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z6, Z4
-	VPDPBUSD.BCST    20(R9), Z4, Z2
-	VPDPBUSD.BCST    20(R9)(R10*1), Z4, Z3
+	VPSRLD           $0x04, 64(R8), Z6
+	VPANDD           Z0, Z6, Z6
+	VMOVDQU32        Z7, Z8
+	VPTERNLOGD       $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST    16(R9), Z6, Z4
+	VPDPBUSD.BCST    16(R9)(R10*1), Z6, Z5
+	VPSRLD           $0x04, 128(R8), Z6
+	VPANDD           Z0, Z6, Z6
+	VPSRLD           $0x01, Z7, Z8
+	VPTERNLOGD       $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST    20(R9), Z6, Z4
+	VPDPBUSD.BCST    20(R9)(R10*1), Z6, Z5
 	PREFETCHT1       16576(R8)
 	PREFETCHT0       2240(R8)
-	VPSRLD           $0x04, 192(R8), Z4
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
-	VPSRLD           $0x02, Z5, Z6
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z6, Z4
-	VPDPBUSD.BCST    24(R9), Z4, Z2
-	VPDPBUSD.BCST    24(R9)(R10*1), Z4, Z3
+	VPSRLD           $0x04, 192(R8), Z6
+	VPANDD           Z0, Z6, Z6
+	VPSRLD           $0x02, Z7, Z8
+	VPTERNLOGD       $0xf8, Z1, Z8, Z6
+	VPDPBUSD.BCST    24(R9), Z6, Z4
+	VPDPBUSD.BCST    24(R9)(R10*1), Z6, Z5
 	PREFETCHT1       16640(R8)
 	PREFETCHT0       2304(R8)
-	VPSRLD           $0x04, 256(R8), Z4
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z4, Z4
-	VPSRLD           $0x03, Z5, Z5
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z5, Z4
-	VPDPBUSD.BCST    28(R9), Z4, Z2
-	VPDPBUSD.BCST    28(R9)(R10*1), Z4, Z3
-	VCVTPH2PS        (DI), Z4
-	VMULPS.BCST      32(R9), Z4, Z5
-	VCVTDQ2PS        Z2, Z2
-	VFMADD231PS      Z5, Z2, Z0
-	VMULPS.BCST      32(R9)(R10*1), Z4, Z2
-	VCVTDQ2PS        Z3, Z3
-	VFMADD231PS      Z2, Z3, Z1
-	VCVTPH2PS        32(DI), Z2
-	VFMADD231PS.BCST 36(R9), Z2, Z0
-	VFMADD231PS.BCST 36(R9)(R10*1), Z2, Z1
+	VPSRLD           $0x04, 256(R8), Z6
+	VPANDD           Z0, Z6, Z6
+	VPSRLD           $0x03, Z7, Z7
+	VPTERNLOGD       $0xf8, Z1, Z7, Z6
+	VPDPBUSD.BCST    28(R9), Z6, Z4
+	VPDPBUSD.BCST    28(R9)(R10*1), Z6, Z5
+	VCVTPH2PS        (DI), Z6
+	VMULPS.BCST      32(R9), Z6, Z7
+	VCVTDQ2PS        Z4, Z4
+	VFMADD231PS      Z7, Z4, Z2
+	VMULPS.BCST      32(R9)(R10*1), Z6, Z4
+	VCVTDQ2PS        Z5, Z5
+	VFMADD231PS      Z4, Z5, Z3
+	VCVTPH2PS        32(DI), Z4
+	VFMADD231PS.BCST 36(R9), Z4, Z2
+	VFMADD231PS.BCST 36(R9)(R10*1), Z4, Z3
 	ADDQ             $0x30, R9
 	ADDQ             $0x40, DI
 	ADDQ             $0x00000140, R8
 	DECQ             R11
 	JNZ              block
 	MOVQ             64(AX), DI
-	VMOVUPS          Z0, (CX)
-	VMOVUPS          Z1, (CX)(DI*1)
+	VMOVUPS          Z2, (CX)
+	VMOVUPS          Z3, (CX)(DI*1)
 	ADDQ             $0x40, CX
 	ADDQ             16(AX), BX
 	ADDQ             16(AX), SI
@@ -242,11 +238,13 @@ block:
 // func Gemv_q5_1x16_q8x_16x3_avx512vnni(a *byte)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·Gemv_q5_1x16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -254,105 +252,101 @@ tile:
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
 
 block:
 	// sub-block 0, scale 0
-	VPXORD           Z3, Z3, Z3
-	VPXORD           Z4, Z4, Z4
 	VPXORD           Z5, Z5, Z5
-	VMOVDQU32        (R8), Z7
-	VMOVDQU32        64(R8), Z6
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPSLLD           $0x04, Z7, Z8
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z8, Z6
-	VPDPBUSD.BCST    (R9), Z6, Z3
-	VPDPBUSD.BCST    (R9)(R10*1), Z6, Z4
-	VPDPBUSD.BCST    (R9)(R10*2), Z6, Z5
+	VPXORD           Z6, Z6, Z6
+	VPXORD           Z7, Z7, Z7
+	VMOVDQU32        (R8), Z9
+	VPANDD           64(R8), Z0, Z8
+	VPSLLD           $0x04, Z9, Z10
+	VPTERNLOGD       $0xf8, Z1, Z10, Z8
+	VPDPBUSD.BCST    (R9), Z8, Z5
+	VPDPBUSD.BCST    (R9)(R10*1), Z8, Z6
+	VPDPBUSD.BCST    (R9)(R10*2), Z8, Z7
 	PREFETCHT1       16384(R8)
 	PREFETCHT0       2048(R8)
-	VMOVDQU32        128(R8), Z6
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPSLLD           $0x03, Z7, Z8
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z8, Z6
-	VPDPBUSD.BCST    4(R9), Z6, Z3
-	VPDPBUSD.BCST    4(R9)(R10*1), Z6, Z4
-	VPDPBUSD.BCST    4(R9)(R10*2), Z6, Z5
-	VMOVDQU32        192(R8), Z6
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPSLLD           $0x02, Z7, Z8
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z8, Z6
-	VPDPBUSD.BCST    8(R9), Z6, Z3
-	VPDPBUSD.BCST    8(R9)(R10*1), Z6, Z4
-	VPDPBUSD.BCST    8(R9)(R10*2), Z6, Z5
+	VPANDD           128(R8), Z0, Z8
+	VPSLLD           $0x03, Z9, Z10
+	VPTERNLOGD       $0xf8, Z1, Z10, Z8
+	VPDPBUSD.BCST    4(R9), Z8, Z5
+	VPDPBUSD.BCST    4(R9)(R10*1), Z8, Z6
+	VPDPBUSD.BCST    4(R9)(R10*2), Z8, Z7
+	VPANDD           192(R8), Z0, Z8
+	VPSLLD           $0x02, Z9, Z10
+	VPTERNLOGD       $0xf8, Z1, Z10, Z8
+	VPDPBUSD.BCST    8(R9), Z8, Z5
+	VPDPBUSD.BCST    8(R9)(R10*1), Z8, Z6
+	VPDPBUSD.BCST    8(R9)(R10*2), Z8, Z7
 	PREFETCHT1       16448(R8)
 	PREFETCHT0       2112(R8)
-	VMOVDQU32        256(R8), Z6
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPSLLD           $0x01, Z7, Z8
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z8, Z6
-	VPDPBUSD.BCST    12(R9), Z6, Z3
-	VPDPBUSD.BCST    12(R9)(R10*1), Z6, Z4
-	VPDPBUSD.BCST    12(R9)(R10*2), Z6, Z5
+	VPANDD           256(R8), Z0, Z8
+	VPSLLD           $0x01, Z9, Z10
+	VPTERNLOGD       $0xf8, Z1, Z10, Z8
+	VPDPBUSD.BCST    12(R9), Z8, Z5
+	VPDPBUSD.BCST    12(R9)(R10*1), Z8, Z6
+	VPDPBUSD.BCST    12(R9)(R10*2), Z8, Z7
 	PREFETCHT1       16512(R8)
 	PREFETCHT0       2176(R8)
-	VPSRLD           $0x04, 64(R8), Z6
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VMOVDQU32        Z7, Z8
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z8, Z6
-	VPDPBUSD.BCST    16(R9), Z6, Z3
-	VPDPBUSD.BCST    16(R9)(R10*1), Z6, Z4
-	VPDPBUSD.BCST    16(R9)(R10*2), Z6, Z5
-	VPSRLD           $0x04, 128(R8), Z6
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPSRLD           $0x01, Z7, Z8
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z8, Z6
-	VPDPBUSD.BCST    20(R9), Z6, Z3
-	VPDPBUSD.BCST    20(R9)(R10*1), Z6, Z4
-	VPDPBUSD.BCST    20(R9)(R10*2), Z6, Z5
+	VPSRLD           $0x04, 64(R8), Z8
+	VPANDD           Z0, Z8, Z8
+	VMOVDQU32        Z9, Z10
+	VPTERNLOGD       $0xf8, Z1, Z10, Z8
+	VPDPBUSD.BCST    16(R9), Z8, Z5
+	VPDPBUSD.BCST    16(R9)(R10*1), Z8, Z6
+	VPDPBUSD.BCST    16(R9)(R10*2), Z8, Z7
+	VPSRLD           $0x04, 128(R8), Z8
+	VPANDD           Z0, Z8, Z8
+	VPSRLD           $0x01, Z9, Z10
+	VPTERNLOGD       $0xf8, Z1, Z10, Z8
+	VPDPBUSD.BCST    20(R9), Z8, Z5
+	VPDPBUSD.BCST    20(R9)(R10*1), Z8, Z6
+	VPDPBUSD.BCST    20(R9)(R10*2), Z8, Z7
 	PREFETCHT1       16576(R8)
 	PREFETCHT0       2240(R8)
-	VPSRLD           $0x04, 192(R8), Z6
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPSRLD           $0x02, Z7, Z8
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z8, Z6
-	VPDPBUSD.BCST    24(R9), Z6, Z3
-	VPDPBUSD.BCST    24(R9)(R10*1), Z6, Z4
-	VPDPBUSD.BCST    24(R9)(R10*2), Z6, Z5
+	VPSRLD           $0x04, 192(R8), Z8
+	VPANDD           Z0, Z8, Z8
+	VPSRLD           $0x02, Z9, Z10
+	VPTERNLOGD       $0xf8, Z1, Z10, Z8
+	VPDPBUSD.BCST    24(R9), Z8, Z5
+	VPDPBUSD.BCST    24(R9)(R10*1), Z8, Z6
+	VPDPBUSD.BCST    24(R9)(R10*2), Z8, Z7
 	PREFETCHT1       16640(R8)
 	PREFETCHT0       2304(R8)
-	VPSRLD           $0x04, 256(R8), Z6
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z6, Z6
-	VPSRLD           $0x03, Z7, Z7
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z7, Z6
-	VPDPBUSD.BCST    28(R9), Z6, Z3
-	VPDPBUSD.BCST    28(R9)(R10*1), Z6, Z4
-	VPDPBUSD.BCST    28(R9)(R10*2), Z6, Z5
-	VCVTPH2PS        (DI), Z6
-	VMULPS.BCST      32(R9), Z6, Z7
-	VCVTDQ2PS        Z3, Z3
-	VFMADD231PS      Z7, Z3, Z0
-	VMULPS.BCST      32(R9)(R10*1), Z6, Z3
-	VCVTDQ2PS        Z4, Z4
-	VFMADD231PS      Z3, Z4, Z1
-	VMULPS.BCST      32(R9)(R10*2), Z6, Z3
+	VPSRLD           $0x04, 256(R8), Z8
+	VPANDD           Z0, Z8, Z8
+	VPSRLD           $0x03, Z9, Z9
+	VPTERNLOGD       $0xf8, Z1, Z9, Z8
+	VPDPBUSD.BCST    28(R9), Z8, Z5
+	VPDPBUSD.BCST    28(R9)(R10*1), Z8, Z6
+	VPDPBUSD.BCST    28(R9)(R10*2), Z8, Z7
+	VCVTPH2PS        (DI), Z8
+	VMULPS.BCST      32(R9), Z8, Z9
 	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS      Z3, Z5, Z2
-	VCVTPH2PS        32(DI), Z3
-	VFMADD231PS.BCST 36(R9), Z3, Z0
-	VFMADD231PS.BCST 36(R9)(R10*1), Z3, Z1
-	VFMADD231PS.BCST 36(R9)(R10*2), Z3, Z2
+	VFMADD231PS      Z9, Z5, Z2
+	VMULPS.BCST      32(R9)(R10*1), Z8, Z5
+	VCVTDQ2PS        Z6, Z6
+	VFMADD231PS      Z5, Z6, Z3
+	VMULPS.BCST      32(R9)(R10*2), Z8, Z5
+	VCVTDQ2PS        Z7, Z7
+	VFMADD231PS      Z5, Z7, Z4
+	VCVTPH2PS        32(DI), Z5
+	VFMADD231PS.BCST 36(R9), Z5, Z2
+	VFMADD231PS.BCST 36(R9)(R10*1), Z5, Z3
+	VFMADD231PS.BCST 36(R9)(R10*2), Z5, Z4
 	ADDQ             $0x30, R9
 	ADDQ             $0x40, DI
 	ADDQ             $0x00000140, R8
 	DECQ             R11
 	JNZ              block
 	MOVQ             64(AX), DI
-	VMOVUPS          Z0, (CX)
-	VMOVUPS          Z1, (CX)(DI*1)
-	VMOVUPS          Z2, (CX)(DI*2)
+	VMOVUPS          Z2, (CX)
+	VMOVUPS          Z3, (CX)(DI*1)
+	VMOVUPS          Z4, (CX)(DI*2)
 	ADDQ             $0x40, CX
 	ADDQ             16(AX), BX
 	ADDQ             16(AX), SI
@@ -364,11 +358,13 @@ block:
 // func Gemv_q5_1x16_q8x_16x4_avx512vnni(a *byte)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·Gemv_q5_1x16_q8x_16x4_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -377,302 +373,6 @@ tile:
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
 	MOVQ   32(AX), R12
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-
-block:
-	// sub-block 0, scale 0
-	VPXORD           Z4, Z4, Z4
-	VPXORD           Z5, Z5, Z5
-	VPXORD           Z6, Z6, Z6
-	VPXORD           Z7, Z7, Z7
-	VMOVDQU32        (R8), Z9
-	VMOVDQU32        64(R8), Z8
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPSLLD           $0x04, Z9, Z10
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z10, Z8
-	VPDPBUSD.BCST    (R9), Z8, Z4
-	VPDPBUSD.BCST    (R9)(R10*1), Z8, Z5
-	VPDPBUSD.BCST    (R9)(R10*2), Z8, Z6
-	VPDPBUSD.BCST    (R9)(R11*1), Z8, Z7
-	PREFETCHT1       16384(R8)
-	PREFETCHT0       2048(R8)
-	VMOVDQU32        128(R8), Z8
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPSLLD           $0x03, Z9, Z10
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z10, Z8
-	VPDPBUSD.BCST    4(R9), Z8, Z4
-	VPDPBUSD.BCST    4(R9)(R10*1), Z8, Z5
-	VPDPBUSD.BCST    4(R9)(R10*2), Z8, Z6
-	VPDPBUSD.BCST    4(R9)(R11*1), Z8, Z7
-	VMOVDQU32        192(R8), Z8
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPSLLD           $0x02, Z9, Z10
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z10, Z8
-	VPDPBUSD.BCST    8(R9), Z8, Z4
-	VPDPBUSD.BCST    8(R9)(R10*1), Z8, Z5
-	VPDPBUSD.BCST    8(R9)(R10*2), Z8, Z6
-	VPDPBUSD.BCST    8(R9)(R11*1), Z8, Z7
-	PREFETCHT1       16448(R8)
-	PREFETCHT0       2112(R8)
-	VMOVDQU32        256(R8), Z8
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPSLLD           $0x01, Z9, Z10
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z10, Z8
-	VPDPBUSD.BCST    12(R9), Z8, Z4
-	VPDPBUSD.BCST    12(R9)(R10*1), Z8, Z5
-	VPDPBUSD.BCST    12(R9)(R10*2), Z8, Z6
-	VPDPBUSD.BCST    12(R9)(R11*1), Z8, Z7
-	PREFETCHT1       16512(R8)
-	PREFETCHT0       2176(R8)
-	VPSRLD           $0x04, 64(R8), Z8
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VMOVDQU32        Z9, Z10
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z10, Z8
-	VPDPBUSD.BCST    16(R9), Z8, Z4
-	VPDPBUSD.BCST    16(R9)(R10*1), Z8, Z5
-	VPDPBUSD.BCST    16(R9)(R10*2), Z8, Z6
-	VPDPBUSD.BCST    16(R9)(R11*1), Z8, Z7
-	VPSRLD           $0x04, 128(R8), Z8
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPSRLD           $0x01, Z9, Z10
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z10, Z8
-	VPDPBUSD.BCST    20(R9), Z8, Z4
-	VPDPBUSD.BCST    20(R9)(R10*1), Z8, Z5
-	VPDPBUSD.BCST    20(R9)(R10*2), Z8, Z6
-	VPDPBUSD.BCST    20(R9)(R11*1), Z8, Z7
-	PREFETCHT1       16576(R8)
-	PREFETCHT0       2240(R8)
-	VPSRLD           $0x04, 192(R8), Z8
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPSRLD           $0x02, Z9, Z10
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z10, Z8
-	VPDPBUSD.BCST    24(R9), Z8, Z4
-	VPDPBUSD.BCST    24(R9)(R10*1), Z8, Z5
-	VPDPBUSD.BCST    24(R9)(R10*2), Z8, Z6
-	VPDPBUSD.BCST    24(R9)(R11*1), Z8, Z7
-	PREFETCHT1       16640(R8)
-	PREFETCHT0       2304(R8)
-	VPSRLD           $0x04, 256(R8), Z8
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z8, Z8
-	VPSRLD           $0x03, Z9, Z9
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z9, Z8
-	VPDPBUSD.BCST    28(R9), Z8, Z4
-	VPDPBUSD.BCST    28(R9)(R10*1), Z8, Z5
-	VPDPBUSD.BCST    28(R9)(R10*2), Z8, Z6
-	VPDPBUSD.BCST    28(R9)(R11*1), Z8, Z7
-	VCVTPH2PS        (DI), Z8
-	VMULPS.BCST      32(R9), Z8, Z9
-	VCVTDQ2PS        Z4, Z4
-	VFMADD231PS      Z9, Z4, Z0
-	VMULPS.BCST      32(R9)(R10*1), Z8, Z4
-	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS      Z4, Z5, Z1
-	VMULPS.BCST      32(R9)(R10*2), Z8, Z4
-	VCVTDQ2PS        Z6, Z6
-	VFMADD231PS      Z4, Z6, Z2
-	VMULPS.BCST      32(R9)(R11*1), Z8, Z4
-	VCVTDQ2PS        Z7, Z7
-	VFMADD231PS      Z4, Z7, Z3
-	VCVTPH2PS        32(DI), Z4
-	VFMADD231PS.BCST 36(R9), Z4, Z0
-	VFMADD231PS.BCST 36(R9)(R10*1), Z4, Z1
-	VFMADD231PS.BCST 36(R9)(R10*2), Z4, Z2
-	VFMADD231PS.BCST 36(R9)(R11*1), Z4, Z3
-	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000140, R8
-	DECQ             R12
-	JNZ              block
-	MOVQ             64(AX), DI
-	LEAQ             (DI)(DI*2), R8
-	VMOVUPS          Z0, (CX)
-	VMOVUPS          Z1, (CX)(DI*1)
-	VMOVUPS          Z2, (CX)(DI*2)
-	VMOVUPS          Z3, (CX)(R8*1)
-	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
-	DECQ             DX
-	JNZ              tile
-	VZEROUPPER
-	RET
-
-// func Gemv_q5_1x16_q8x_16x5_avx512vnni(a *byte)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_q5_1x16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
-
-tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
-	MOVQ   40(AX), R9
-	MOVQ   48(AX), R10
-	LEAQ   (R10)(R10*2), R11
-	MOVQ   32(AX), R12
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-
-block:
-	// sub-block 0, scale 0
-	VPXORD           Z5, Z5, Z5
-	VPXORD           Z6, Z6, Z6
-	VPXORD           Z7, Z7, Z7
-	VPXORD           Z8, Z8, Z8
-	VPXORD           Z9, Z9, Z9
-	VMOVDQU32        (R8), Z11
-	VMOVDQU32        64(R8), Z10
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPSLLD           $0x04, Z11, Z12
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z10
-	VPDPBUSD.BCST    (R9), Z10, Z5
-	VPDPBUSD.BCST    (R9)(R10*1), Z10, Z6
-	VPDPBUSD.BCST    (R9)(R10*2), Z10, Z7
-	VPDPBUSD.BCST    (R9)(R11*1), Z10, Z8
-	VPDPBUSD.BCST    (R9)(R10*4), Z10, Z9
-	PREFETCHT1       16384(R8)
-	PREFETCHT0       2048(R8)
-	VMOVDQU32        128(R8), Z10
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPSLLD           $0x03, Z11, Z12
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z10
-	VPDPBUSD.BCST    4(R9), Z10, Z5
-	VPDPBUSD.BCST    4(R9)(R10*1), Z10, Z6
-	VPDPBUSD.BCST    4(R9)(R10*2), Z10, Z7
-	VPDPBUSD.BCST    4(R9)(R11*1), Z10, Z8
-	VPDPBUSD.BCST    4(R9)(R10*4), Z10, Z9
-	VMOVDQU32        192(R8), Z10
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPSLLD           $0x02, Z11, Z12
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z10
-	VPDPBUSD.BCST    8(R9), Z10, Z5
-	VPDPBUSD.BCST    8(R9)(R10*1), Z10, Z6
-	VPDPBUSD.BCST    8(R9)(R10*2), Z10, Z7
-	VPDPBUSD.BCST    8(R9)(R11*1), Z10, Z8
-	VPDPBUSD.BCST    8(R9)(R10*4), Z10, Z9
-	PREFETCHT1       16448(R8)
-	PREFETCHT0       2112(R8)
-	VMOVDQU32        256(R8), Z10
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPSLLD           $0x01, Z11, Z12
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z10
-	VPDPBUSD.BCST    12(R9), Z10, Z5
-	VPDPBUSD.BCST    12(R9)(R10*1), Z10, Z6
-	VPDPBUSD.BCST    12(R9)(R10*2), Z10, Z7
-	VPDPBUSD.BCST    12(R9)(R11*1), Z10, Z8
-	VPDPBUSD.BCST    12(R9)(R10*4), Z10, Z9
-	PREFETCHT1       16512(R8)
-	PREFETCHT0       2176(R8)
-	VPSRLD           $0x04, 64(R8), Z10
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VMOVDQU32        Z11, Z12
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z10
-	VPDPBUSD.BCST    16(R9), Z10, Z5
-	VPDPBUSD.BCST    16(R9)(R10*1), Z10, Z6
-	VPDPBUSD.BCST    16(R9)(R10*2), Z10, Z7
-	VPDPBUSD.BCST    16(R9)(R11*1), Z10, Z8
-	VPDPBUSD.BCST    16(R9)(R10*4), Z10, Z9
-	VPSRLD           $0x04, 128(R8), Z10
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPSRLD           $0x01, Z11, Z12
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z10
-	VPDPBUSD.BCST    20(R9), Z10, Z5
-	VPDPBUSD.BCST    20(R9)(R10*1), Z10, Z6
-	VPDPBUSD.BCST    20(R9)(R10*2), Z10, Z7
-	VPDPBUSD.BCST    20(R9)(R11*1), Z10, Z8
-	VPDPBUSD.BCST    20(R9)(R10*4), Z10, Z9
-	PREFETCHT1       16576(R8)
-	PREFETCHT0       2240(R8)
-	VPSRLD           $0x04, 192(R8), Z10
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPSRLD           $0x02, Z11, Z12
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z12, Z10
-	VPDPBUSD.BCST    24(R9), Z10, Z5
-	VPDPBUSD.BCST    24(R9)(R10*1), Z10, Z6
-	VPDPBUSD.BCST    24(R9)(R10*2), Z10, Z7
-	VPDPBUSD.BCST    24(R9)(R11*1), Z10, Z8
-	VPDPBUSD.BCST    24(R9)(R10*4), Z10, Z9
-	PREFETCHT1       16640(R8)
-	PREFETCHT0       2304(R8)
-	VPSRLD           $0x04, 256(R8), Z10
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z10, Z10
-	VPSRLD           $0x03, Z11, Z11
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z11, Z10
-	VPDPBUSD.BCST    28(R9), Z10, Z5
-	VPDPBUSD.BCST    28(R9)(R10*1), Z10, Z6
-	VPDPBUSD.BCST    28(R9)(R10*2), Z10, Z7
-	VPDPBUSD.BCST    28(R9)(R11*1), Z10, Z8
-	VPDPBUSD.BCST    28(R9)(R10*4), Z10, Z9
-	VCVTPH2PS        (DI), Z10
-	VMULPS.BCST      32(R9), Z10, Z11
-	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS      Z11, Z5, Z0
-	VMULPS.BCST      32(R9)(R10*1), Z10, Z5
-	VCVTDQ2PS        Z6, Z6
-	VFMADD231PS      Z5, Z6, Z1
-	VMULPS.BCST      32(R9)(R10*2), Z10, Z5
-	VCVTDQ2PS        Z7, Z7
-	VFMADD231PS      Z5, Z7, Z2
-	VMULPS.BCST      32(R9)(R11*1), Z10, Z5
-	VCVTDQ2PS        Z8, Z8
-	VFMADD231PS      Z5, Z8, Z3
-	VMULPS.BCST      32(R9)(R10*4), Z10, Z5
-	VCVTDQ2PS        Z9, Z9
-	VFMADD231PS      Z5, Z9, Z4
-	VCVTPH2PS        32(DI), Z5
-	VFMADD231PS.BCST 36(R9), Z5, Z0
-	VFMADD231PS.BCST 36(R9)(R10*1), Z5, Z1
-	VFMADD231PS.BCST 36(R9)(R10*2), Z5, Z2
-	VFMADD231PS.BCST 36(R9)(R11*1), Z5, Z3
-	VFMADD231PS.BCST 36(R9)(R10*4), Z5, Z4
-	ADDQ             $0x30, R9
-	ADDQ             $0x40, DI
-	ADDQ             $0x00000140, R8
-	DECQ             R12
-	JNZ              block
-	MOVQ             64(AX), DI
-	LEAQ             (DI)(DI*2), R8
-	VMOVUPS          Z0, (CX)
-	VMOVUPS          Z1, (CX)(DI*1)
-	VMOVUPS          Z2, (CX)(DI*2)
-	VMOVUPS          Z3, (CX)(R8*1)
-	VMOVUPS          Z4, (CX)(DI*4)
-	ADDQ             $0x40, CX
-	ADDQ             16(AX), BX
-	ADDQ             16(AX), SI
-	DECQ             DX
-	JNZ              tile
-	VZEROUPPER
-	RET
-
-// func Gemv_q5_1x16_q8x_16x6_avx512vnni(a *byte)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_q5_1x16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
-
-tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
-	MOVQ   40(AX), R9
-	MOVQ   48(AX), R10
-	LEAQ   (R10)(R10*2), R11
-	LEAQ   (R10)(R10*4), R12
-	MOVQ   32(AX), R13
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -684,139 +384,106 @@ block:
 	VPXORD           Z7, Z7, Z7
 	VPXORD           Z8, Z8, Z8
 	VPXORD           Z9, Z9, Z9
-	VPXORD           Z10, Z10, Z10
-	VPXORD           Z11, Z11, Z11
-	VMOVDQU32        (R8), Z13
-	VMOVDQU32        64(R8), Z12
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPSLLD           $0x04, Z13, Z14
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z12
-	VPDPBUSD.BCST    (R9), Z12, Z6
-	VPDPBUSD.BCST    (R9)(R10*1), Z12, Z7
-	VPDPBUSD.BCST    (R9)(R10*2), Z12, Z8
-	VPDPBUSD.BCST    (R9)(R11*1), Z12, Z9
-	VPDPBUSD.BCST    (R9)(R10*4), Z12, Z10
-	VPDPBUSD.BCST    (R9)(R12*1), Z12, Z11
+	VMOVDQU32        (R8), Z11
+	VPANDD           64(R8), Z0, Z10
+	VPSLLD           $0x04, Z11, Z12
+	VPTERNLOGD       $0xf8, Z1, Z12, Z10
+	VPDPBUSD.BCST    (R9), Z10, Z6
+	VPDPBUSD.BCST    (R9)(R10*1), Z10, Z7
+	VPDPBUSD.BCST    (R9)(R10*2), Z10, Z8
+	VPDPBUSD.BCST    (R9)(R11*1), Z10, Z9
 	PREFETCHT1       16384(R8)
 	PREFETCHT0       2048(R8)
-	VMOVDQU32        128(R8), Z12
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPSLLD           $0x03, Z13, Z14
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z12
-	VPDPBUSD.BCST    4(R9), Z12, Z6
-	VPDPBUSD.BCST    4(R9)(R10*1), Z12, Z7
-	VPDPBUSD.BCST    4(R9)(R10*2), Z12, Z8
-	VPDPBUSD.BCST    4(R9)(R11*1), Z12, Z9
-	VPDPBUSD.BCST    4(R9)(R10*4), Z12, Z10
-	VPDPBUSD.BCST    4(R9)(R12*1), Z12, Z11
-	VMOVDQU32        192(R8), Z12
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPSLLD           $0x02, Z13, Z14
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z12
-	VPDPBUSD.BCST    8(R9), Z12, Z6
-	VPDPBUSD.BCST    8(R9)(R10*1), Z12, Z7
-	VPDPBUSD.BCST    8(R9)(R10*2), Z12, Z8
-	VPDPBUSD.BCST    8(R9)(R11*1), Z12, Z9
-	VPDPBUSD.BCST    8(R9)(R10*4), Z12, Z10
-	VPDPBUSD.BCST    8(R9)(R12*1), Z12, Z11
+	VPANDD           128(R8), Z0, Z10
+	VPSLLD           $0x03, Z11, Z12
+	VPTERNLOGD       $0xf8, Z1, Z12, Z10
+	VPDPBUSD.BCST    4(R9), Z10, Z6
+	VPDPBUSD.BCST    4(R9)(R10*1), Z10, Z7
+	VPDPBUSD.BCST    4(R9)(R10*2), Z10, Z8
+	VPDPBUSD.BCST    4(R9)(R11*1), Z10, Z9
+	VPANDD           192(R8), Z0, Z10
+	VPSLLD           $0x02, Z11, Z12
+	VPTERNLOGD       $0xf8, Z1, Z12, Z10
+	VPDPBUSD.BCST    8(R9), Z10, Z6
+	VPDPBUSD.BCST    8(R9)(R10*1), Z10, Z7
+	VPDPBUSD.BCST    8(R9)(R10*2), Z10, Z8
+	VPDPBUSD.BCST    8(R9)(R11*1), Z10, Z9
 	PREFETCHT1       16448(R8)
 	PREFETCHT0       2112(R8)
-	VMOVDQU32        256(R8), Z12
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPSLLD           $0x01, Z13, Z14
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z12
-	VPDPBUSD.BCST    12(R9), Z12, Z6
-	VPDPBUSD.BCST    12(R9)(R10*1), Z12, Z7
-	VPDPBUSD.BCST    12(R9)(R10*2), Z12, Z8
-	VPDPBUSD.BCST    12(R9)(R11*1), Z12, Z9
-	VPDPBUSD.BCST    12(R9)(R10*4), Z12, Z10
-	VPDPBUSD.BCST    12(R9)(R12*1), Z12, Z11
+	VPANDD           256(R8), Z0, Z10
+	VPSLLD           $0x01, Z11, Z12
+	VPTERNLOGD       $0xf8, Z1, Z12, Z10
+	VPDPBUSD.BCST    12(R9), Z10, Z6
+	VPDPBUSD.BCST    12(R9)(R10*1), Z10, Z7
+	VPDPBUSD.BCST    12(R9)(R10*2), Z10, Z8
+	VPDPBUSD.BCST    12(R9)(R11*1), Z10, Z9
 	PREFETCHT1       16512(R8)
 	PREFETCHT0       2176(R8)
-	VPSRLD           $0x04, 64(R8), Z12
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VMOVDQU32        Z13, Z14
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z12
-	VPDPBUSD.BCST    16(R9), Z12, Z6
-	VPDPBUSD.BCST    16(R9)(R10*1), Z12, Z7
-	VPDPBUSD.BCST    16(R9)(R10*2), Z12, Z8
-	VPDPBUSD.BCST    16(R9)(R11*1), Z12, Z9
-	VPDPBUSD.BCST    16(R9)(R10*4), Z12, Z10
-	VPDPBUSD.BCST    16(R9)(R12*1), Z12, Z11
-	VPSRLD           $0x04, 128(R8), Z12
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPSRLD           $0x01, Z13, Z14
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z12
-	VPDPBUSD.BCST    20(R9), Z12, Z6
-	VPDPBUSD.BCST    20(R9)(R10*1), Z12, Z7
-	VPDPBUSD.BCST    20(R9)(R10*2), Z12, Z8
-	VPDPBUSD.BCST    20(R9)(R11*1), Z12, Z9
-	VPDPBUSD.BCST    20(R9)(R10*4), Z12, Z10
-	VPDPBUSD.BCST    20(R9)(R12*1), Z12, Z11
+	VPSRLD           $0x04, 64(R8), Z10
+	VPANDD           Z0, Z10, Z10
+	VMOVDQU32        Z11, Z12
+	VPTERNLOGD       $0xf8, Z1, Z12, Z10
+	VPDPBUSD.BCST    16(R9), Z10, Z6
+	VPDPBUSD.BCST    16(R9)(R10*1), Z10, Z7
+	VPDPBUSD.BCST    16(R9)(R10*2), Z10, Z8
+	VPDPBUSD.BCST    16(R9)(R11*1), Z10, Z9
+	VPSRLD           $0x04, 128(R8), Z10
+	VPANDD           Z0, Z10, Z10
+	VPSRLD           $0x01, Z11, Z12
+	VPTERNLOGD       $0xf8, Z1, Z12, Z10
+	VPDPBUSD.BCST    20(R9), Z10, Z6
+	VPDPBUSD.BCST    20(R9)(R10*1), Z10, Z7
+	VPDPBUSD.BCST    20(R9)(R10*2), Z10, Z8
+	VPDPBUSD.BCST    20(R9)(R11*1), Z10, Z9
 	PREFETCHT1       16576(R8)
 	PREFETCHT0       2240(R8)
-	VPSRLD           $0x04, 192(R8), Z12
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPSRLD           $0x02, Z13, Z14
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z14, Z12
-	VPDPBUSD.BCST    24(R9), Z12, Z6
-	VPDPBUSD.BCST    24(R9)(R10*1), Z12, Z7
-	VPDPBUSD.BCST    24(R9)(R10*2), Z12, Z8
-	VPDPBUSD.BCST    24(R9)(R11*1), Z12, Z9
-	VPDPBUSD.BCST    24(R9)(R10*4), Z12, Z10
-	VPDPBUSD.BCST    24(R9)(R12*1), Z12, Z11
+	VPSRLD           $0x04, 192(R8), Z10
+	VPANDD           Z0, Z10, Z10
+	VPSRLD           $0x02, Z11, Z12
+	VPTERNLOGD       $0xf8, Z1, Z12, Z10
+	VPDPBUSD.BCST    24(R9), Z10, Z6
+	VPDPBUSD.BCST    24(R9)(R10*1), Z10, Z7
+	VPDPBUSD.BCST    24(R9)(R10*2), Z10, Z8
+	VPDPBUSD.BCST    24(R9)(R11*1), Z10, Z9
 	PREFETCHT1       16640(R8)
 	PREFETCHT0       2304(R8)
-	VPSRLD           $0x04, 256(R8), Z12
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z12, Z12
-	VPSRLD           $0x03, Z13, Z13
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z13, Z12
-	VPDPBUSD.BCST    28(R9), Z12, Z6
-	VPDPBUSD.BCST    28(R9)(R10*1), Z12, Z7
-	VPDPBUSD.BCST    28(R9)(R10*2), Z12, Z8
-	VPDPBUSD.BCST    28(R9)(R11*1), Z12, Z9
-	VPDPBUSD.BCST    28(R9)(R10*4), Z12, Z10
-	VPDPBUSD.BCST    28(R9)(R12*1), Z12, Z11
-	VCVTPH2PS        (DI), Z12
-	VMULPS.BCST      32(R9), Z12, Z13
+	VPSRLD           $0x04, 256(R8), Z10
+	VPANDD           Z0, Z10, Z10
+	VPSRLD           $0x03, Z11, Z11
+	VPTERNLOGD       $0xf8, Z1, Z11, Z10
+	VPDPBUSD.BCST    28(R9), Z10, Z6
+	VPDPBUSD.BCST    28(R9)(R10*1), Z10, Z7
+	VPDPBUSD.BCST    28(R9)(R10*2), Z10, Z8
+	VPDPBUSD.BCST    28(R9)(R11*1), Z10, Z9
+	VCVTPH2PS        (DI), Z10
+	VMULPS.BCST      32(R9), Z10, Z11
 	VCVTDQ2PS        Z6, Z6
-	VFMADD231PS      Z13, Z6, Z0
-	VMULPS.BCST      32(R9)(R10*1), Z12, Z6
+	VFMADD231PS      Z11, Z6, Z2
+	VMULPS.BCST      32(R9)(R10*1), Z10, Z6
 	VCVTDQ2PS        Z7, Z7
-	VFMADD231PS      Z6, Z7, Z1
-	VMULPS.BCST      32(R9)(R10*2), Z12, Z6
+	VFMADD231PS      Z6, Z7, Z3
+	VMULPS.BCST      32(R9)(R10*2), Z10, Z6
 	VCVTDQ2PS        Z8, Z8
-	VFMADD231PS      Z6, Z8, Z2
-	VMULPS.BCST      32(R9)(R11*1), Z12, Z6
+	VFMADD231PS      Z6, Z8, Z4
+	VMULPS.BCST      32(R9)(R11*1), Z10, Z6
 	VCVTDQ2PS        Z9, Z9
-	VFMADD231PS      Z6, Z9, Z3
-	VMULPS.BCST      32(R9)(R10*4), Z12, Z6
-	VCVTDQ2PS        Z10, Z10
-	VFMADD231PS      Z6, Z10, Z4
-	VMULPS.BCST      32(R9)(R12*1), Z12, Z6
-	VCVTDQ2PS        Z11, Z11
-	VFMADD231PS      Z6, Z11, Z5
+	VFMADD231PS      Z6, Z9, Z5
 	VCVTPH2PS        32(DI), Z6
-	VFMADD231PS.BCST 36(R9), Z6, Z0
-	VFMADD231PS.BCST 36(R9)(R10*1), Z6, Z1
-	VFMADD231PS.BCST 36(R9)(R10*2), Z6, Z2
-	VFMADD231PS.BCST 36(R9)(R11*1), Z6, Z3
-	VFMADD231PS.BCST 36(R9)(R10*4), Z6, Z4
-	VFMADD231PS.BCST 36(R9)(R12*1), Z6, Z5
+	VFMADD231PS.BCST 36(R9), Z6, Z2
+	VFMADD231PS.BCST 36(R9)(R10*1), Z6, Z3
+	VFMADD231PS.BCST 36(R9)(R10*2), Z6, Z4
+	VFMADD231PS.BCST 36(R9)(R11*1), Z6, Z5
 	ADDQ             $0x30, R9
 	ADDQ             $0x40, DI
 	ADDQ             $0x00000140, R8
-	DECQ             R13
+	DECQ             R12
 	JNZ              block
 	MOVQ             64(AX), DI
 	LEAQ             (DI)(DI*2), R8
-	LEAQ             (DI)(DI*4), R9
-	VMOVUPS          Z0, (CX)
-	VMOVUPS          Z1, (CX)(DI*1)
-	VMOVUPS          Z2, (CX)(DI*2)
-	VMOVUPS          Z3, (CX)(R8*1)
-	VMOVUPS          Z4, (CX)(DI*4)
-	VMOVUPS          Z5, (CX)(R9*1)
+	VMOVUPS          Z2, (CX)
+	VMOVUPS          Z3, (CX)(DI*1)
+	VMOVUPS          Z4, (CX)(DI*2)
+	VMOVUPS          Z5, (CX)(R8*1)
 	ADDQ             $0x40, CX
 	ADDQ             16(AX), BX
 	ADDQ             16(AX), SI
@@ -825,14 +492,168 @@ block:
 	VZEROUPPER
 	RET
 
-// func Gemv_q5_1x16_q8x_16x8_avx512vnni(a *byte)
+// func Gemv_q5_1x16_q8x_16x5_avx512vnni(a *byte)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_q5_1x16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+TEXT ·Gemv_q5_1x16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, R8
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	MOVQ   32(AX), R12
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+
+block:
+	// sub-block 0, scale 0
+	VPXORD           Z7, Z7, Z7
+	VPXORD           Z8, Z8, Z8
+	VPXORD           Z9, Z9, Z9
+	VPXORD           Z10, Z10, Z10
+	VPXORD           Z11, Z11, Z11
+	VMOVDQU32        (R8), Z13
+	VPANDD           64(R8), Z0, Z12
+	VPSLLD           $0x04, Z13, Z14
+	VPTERNLOGD       $0xf8, Z1, Z14, Z12
+	VPDPBUSD.BCST    (R9), Z12, Z7
+	VPDPBUSD.BCST    (R9)(R10*1), Z12, Z8
+	VPDPBUSD.BCST    (R9)(R10*2), Z12, Z9
+	VPDPBUSD.BCST    (R9)(R11*1), Z12, Z10
+	VPDPBUSD.BCST    (R9)(R10*4), Z12, Z11
+	PREFETCHT1       16384(R8)
+	PREFETCHT0       2048(R8)
+	VPANDD           128(R8), Z0, Z12
+	VPSLLD           $0x03, Z13, Z14
+	VPTERNLOGD       $0xf8, Z1, Z14, Z12
+	VPDPBUSD.BCST    4(R9), Z12, Z7
+	VPDPBUSD.BCST    4(R9)(R10*1), Z12, Z8
+	VPDPBUSD.BCST    4(R9)(R10*2), Z12, Z9
+	VPDPBUSD.BCST    4(R9)(R11*1), Z12, Z10
+	VPDPBUSD.BCST    4(R9)(R10*4), Z12, Z11
+	VPANDD           192(R8), Z0, Z12
+	VPSLLD           $0x02, Z13, Z14
+	VPTERNLOGD       $0xf8, Z1, Z14, Z12
+	VPDPBUSD.BCST    8(R9), Z12, Z7
+	VPDPBUSD.BCST    8(R9)(R10*1), Z12, Z8
+	VPDPBUSD.BCST    8(R9)(R10*2), Z12, Z9
+	VPDPBUSD.BCST    8(R9)(R11*1), Z12, Z10
+	VPDPBUSD.BCST    8(R9)(R10*4), Z12, Z11
+	PREFETCHT1       16448(R8)
+	PREFETCHT0       2112(R8)
+	VPANDD           256(R8), Z0, Z12
+	VPSLLD           $0x01, Z13, Z14
+	VPTERNLOGD       $0xf8, Z1, Z14, Z12
+	VPDPBUSD.BCST    12(R9), Z12, Z7
+	VPDPBUSD.BCST    12(R9)(R10*1), Z12, Z8
+	VPDPBUSD.BCST    12(R9)(R10*2), Z12, Z9
+	VPDPBUSD.BCST    12(R9)(R11*1), Z12, Z10
+	VPDPBUSD.BCST    12(R9)(R10*4), Z12, Z11
+	PREFETCHT1       16512(R8)
+	PREFETCHT0       2176(R8)
+	VPSRLD           $0x04, 64(R8), Z12
+	VPANDD           Z0, Z12, Z12
+	VMOVDQU32        Z13, Z14
+	VPTERNLOGD       $0xf8, Z1, Z14, Z12
+	VPDPBUSD.BCST    16(R9), Z12, Z7
+	VPDPBUSD.BCST    16(R9)(R10*1), Z12, Z8
+	VPDPBUSD.BCST    16(R9)(R10*2), Z12, Z9
+	VPDPBUSD.BCST    16(R9)(R11*1), Z12, Z10
+	VPDPBUSD.BCST    16(R9)(R10*4), Z12, Z11
+	VPSRLD           $0x04, 128(R8), Z12
+	VPANDD           Z0, Z12, Z12
+	VPSRLD           $0x01, Z13, Z14
+	VPTERNLOGD       $0xf8, Z1, Z14, Z12
+	VPDPBUSD.BCST    20(R9), Z12, Z7
+	VPDPBUSD.BCST    20(R9)(R10*1), Z12, Z8
+	VPDPBUSD.BCST    20(R9)(R10*2), Z12, Z9
+	VPDPBUSD.BCST    20(R9)(R11*1), Z12, Z10
+	VPDPBUSD.BCST    20(R9)(R10*4), Z12, Z11
+	PREFETCHT1       16576(R8)
+	PREFETCHT0       2240(R8)
+	VPSRLD           $0x04, 192(R8), Z12
+	VPANDD           Z0, Z12, Z12
+	VPSRLD           $0x02, Z13, Z14
+	VPTERNLOGD       $0xf8, Z1, Z14, Z12
+	VPDPBUSD.BCST    24(R9), Z12, Z7
+	VPDPBUSD.BCST    24(R9)(R10*1), Z12, Z8
+	VPDPBUSD.BCST    24(R9)(R10*2), Z12, Z9
+	VPDPBUSD.BCST    24(R9)(R11*1), Z12, Z10
+	VPDPBUSD.BCST    24(R9)(R10*4), Z12, Z11
+	PREFETCHT1       16640(R8)
+	PREFETCHT0       2304(R8)
+	VPSRLD           $0x04, 256(R8), Z12
+	VPANDD           Z0, Z12, Z12
+	VPSRLD           $0x03, Z13, Z13
+	VPTERNLOGD       $0xf8, Z1, Z13, Z12
+	VPDPBUSD.BCST    28(R9), Z12, Z7
+	VPDPBUSD.BCST    28(R9)(R10*1), Z12, Z8
+	VPDPBUSD.BCST    28(R9)(R10*2), Z12, Z9
+	VPDPBUSD.BCST    28(R9)(R11*1), Z12, Z10
+	VPDPBUSD.BCST    28(R9)(R10*4), Z12, Z11
+	VCVTPH2PS        (DI), Z12
+	VMULPS.BCST      32(R9), Z12, Z13
+	VCVTDQ2PS        Z7, Z7
+	VFMADD231PS      Z13, Z7, Z2
+	VMULPS.BCST      32(R9)(R10*1), Z12, Z7
+	VCVTDQ2PS        Z8, Z8
+	VFMADD231PS      Z7, Z8, Z3
+	VMULPS.BCST      32(R9)(R10*2), Z12, Z7
+	VCVTDQ2PS        Z9, Z9
+	VFMADD231PS      Z7, Z9, Z4
+	VMULPS.BCST      32(R9)(R11*1), Z12, Z7
+	VCVTDQ2PS        Z10, Z10
+	VFMADD231PS      Z7, Z10, Z5
+	VMULPS.BCST      32(R9)(R10*4), Z12, Z7
+	VCVTDQ2PS        Z11, Z11
+	VFMADD231PS      Z7, Z11, Z6
+	VCVTPH2PS        32(DI), Z7
+	VFMADD231PS.BCST 36(R9), Z7, Z2
+	VFMADD231PS.BCST 36(R9)(R10*1), Z7, Z3
+	VFMADD231PS.BCST 36(R9)(R10*2), Z7, Z4
+	VFMADD231PS.BCST 36(R9)(R11*1), Z7, Z5
+	VFMADD231PS.BCST 36(R9)(R10*4), Z7, Z6
+	ADDQ             $0x30, R9
+	ADDQ             $0x40, DI
+	ADDQ             $0x00000140, R8
+	DECQ             R12
+	JNZ              block
+	MOVQ             64(AX), DI
+	LEAQ             (DI)(DI*2), R8
+	VMOVUPS          Z2, (CX)
+	VMOVUPS          Z3, (CX)(DI*1)
+	VMOVUPS          Z4, (CX)(DI*2)
+	VMOVUPS          Z5, (CX)(R8*1)
+	VMOVUPS          Z6, (CX)(DI*4)
+	ADDQ             $0x40, CX
+	ADDQ             16(AX), BX
+	ADDQ             16(AX), SI
+	DECQ             DX
+	JNZ              tile
+	VZEROUPPER
+	RET
+
+// func Gemv_q5_1x16_q8x_16x6_avx512vnni(a *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·Gemv_q5_1x16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -841,10 +662,7 @@ tile:
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
 	LEAQ   (R10)(R10*4), R12
-	LEAQ   (R9)(R11*2), R13
-	MOVQ   32(AX), R14
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	MOVQ   32(AX), R13
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -860,149 +678,317 @@ block:
 	VPXORD           Z11, Z11, Z11
 	VPXORD           Z12, Z12, Z12
 	VPXORD           Z13, Z13, Z13
-	VPXORD           Z14, Z14, Z14
-	VPXORD           Z15, Z15, Z15
-	VMOVDQU32        (R8), Z17
-	VMOVDQU32        64(R8), Z16
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPSLLD           $0x04, Z17, Z18
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z18, Z16
-	VPDPBUSD.BCST    (R9), Z16, Z8
-	VPDPBUSD.BCST    (R9)(R10*1), Z16, Z9
-	VPDPBUSD.BCST    (R9)(R10*2), Z16, Z10
-	VPDPBUSD.BCST    (R9)(R11*1), Z16, Z11
-	VPDPBUSD.BCST    (R9)(R10*4), Z16, Z12
-	VPDPBUSD.BCST    (R9)(R12*1), Z16, Z13
-	VPDPBUSD.BCST    (R13), Z16, Z14
-	VPDPBUSD.BCST    (R13)(R10*1), Z16, Z15
+	VMOVDQU32        (R8), Z15
+	VPANDD           64(R8), Z0, Z14
+	VPSLLD           $0x04, Z15, Z16
+	VPTERNLOGD       $0xf8, Z1, Z16, Z14
+	VPDPBUSD.BCST    (R9), Z14, Z8
+	VPDPBUSD.BCST    (R9)(R10*1), Z14, Z9
+	VPDPBUSD.BCST    (R9)(R10*2), Z14, Z10
+	VPDPBUSD.BCST    (R9)(R11*1), Z14, Z11
+	VPDPBUSD.BCST    (R9)(R10*4), Z14, Z12
+	VPDPBUSD.BCST    (R9)(R12*1), Z14, Z13
 	PREFETCHT1       16384(R8)
 	PREFETCHT0       2048(R8)
-	VMOVDQU32        128(R8), Z16
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPSLLD           $0x03, Z17, Z18
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z18, Z16
-	VPDPBUSD.BCST    4(R9), Z16, Z8
-	VPDPBUSD.BCST    4(R9)(R10*1), Z16, Z9
-	VPDPBUSD.BCST    4(R9)(R10*2), Z16, Z10
-	VPDPBUSD.BCST    4(R9)(R11*1), Z16, Z11
-	VPDPBUSD.BCST    4(R9)(R10*4), Z16, Z12
-	VPDPBUSD.BCST    4(R9)(R12*1), Z16, Z13
-	VPDPBUSD.BCST    4(R13), Z16, Z14
-	VPDPBUSD.BCST    4(R13)(R10*1), Z16, Z15
-	VMOVDQU32        192(R8), Z16
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPSLLD           $0x02, Z17, Z18
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z18, Z16
-	VPDPBUSD.BCST    8(R9), Z16, Z8
-	VPDPBUSD.BCST    8(R9)(R10*1), Z16, Z9
-	VPDPBUSD.BCST    8(R9)(R10*2), Z16, Z10
-	VPDPBUSD.BCST    8(R9)(R11*1), Z16, Z11
-	VPDPBUSD.BCST    8(R9)(R10*4), Z16, Z12
-	VPDPBUSD.BCST    8(R9)(R12*1), Z16, Z13
-	VPDPBUSD.BCST    8(R13), Z16, Z14
-	VPDPBUSD.BCST    8(R13)(R10*1), Z16, Z15
+	VPANDD           128(R8), Z0, Z14
+	VPSLLD           $0x03, Z15, Z16
+	VPTERNLOGD       $0xf8, Z1, Z16, Z14
+	VPDPBUSD.BCST    4(R9), Z14, Z8
+	VPDPBUSD.BCST    4(R9)(R10*1), Z14, Z9
+	VPDPBUSD.BCST    4(R9)(R10*2), Z14, Z10
+	VPDPBUSD.BCST    4(R9)(R11*1), Z14, Z11
+	VPDPBUSD.BCST    4(R9)(R10*4), Z14, Z12
+	VPDPBUSD.BCST    4(R9)(R12*1), Z14, Z13
+	VPANDD           192(R8), Z0, Z14
+	VPSLLD           $0x02, Z15, Z16
+	VPTERNLOGD       $0xf8, Z1, Z16, Z14
+	VPDPBUSD.BCST    8(R9), Z14, Z8
+	VPDPBUSD.BCST    8(R9)(R10*1), Z14, Z9
+	VPDPBUSD.BCST    8(R9)(R10*2), Z14, Z10
+	VPDPBUSD.BCST    8(R9)(R11*1), Z14, Z11
+	VPDPBUSD.BCST    8(R9)(R10*4), Z14, Z12
+	VPDPBUSD.BCST    8(R9)(R12*1), Z14, Z13
 	PREFETCHT1       16448(R8)
 	PREFETCHT0       2112(R8)
-	VMOVDQU32        256(R8), Z16
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPSLLD           $0x01, Z17, Z18
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z18, Z16
-	VPDPBUSD.BCST    12(R9), Z16, Z8
-	VPDPBUSD.BCST    12(R9)(R10*1), Z16, Z9
-	VPDPBUSD.BCST    12(R9)(R10*2), Z16, Z10
-	VPDPBUSD.BCST    12(R9)(R11*1), Z16, Z11
-	VPDPBUSD.BCST    12(R9)(R10*4), Z16, Z12
-	VPDPBUSD.BCST    12(R9)(R12*1), Z16, Z13
-	VPDPBUSD.BCST    12(R13), Z16, Z14
-	VPDPBUSD.BCST    12(R13)(R10*1), Z16, Z15
+	VPANDD           256(R8), Z0, Z14
+	VPSLLD           $0x01, Z15, Z16
+	VPTERNLOGD       $0xf8, Z1, Z16, Z14
+	VPDPBUSD.BCST    12(R9), Z14, Z8
+	VPDPBUSD.BCST    12(R9)(R10*1), Z14, Z9
+	VPDPBUSD.BCST    12(R9)(R10*2), Z14, Z10
+	VPDPBUSD.BCST    12(R9)(R11*1), Z14, Z11
+	VPDPBUSD.BCST    12(R9)(R10*4), Z14, Z12
+	VPDPBUSD.BCST    12(R9)(R12*1), Z14, Z13
 	PREFETCHT1       16512(R8)
 	PREFETCHT0       2176(R8)
-	VPSRLD           $0x04, 64(R8), Z16
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VMOVDQU32        Z17, Z18
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z18, Z16
-	VPDPBUSD.BCST    16(R9), Z16, Z8
-	VPDPBUSD.BCST    16(R9)(R10*1), Z16, Z9
-	VPDPBUSD.BCST    16(R9)(R10*2), Z16, Z10
-	VPDPBUSD.BCST    16(R9)(R11*1), Z16, Z11
-	VPDPBUSD.BCST    16(R9)(R10*4), Z16, Z12
-	VPDPBUSD.BCST    16(R9)(R12*1), Z16, Z13
-	VPDPBUSD.BCST    16(R13), Z16, Z14
-	VPDPBUSD.BCST    16(R13)(R10*1), Z16, Z15
-	VPSRLD           $0x04, 128(R8), Z16
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPSRLD           $0x01, Z17, Z18
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z18, Z16
-	VPDPBUSD.BCST    20(R9), Z16, Z8
-	VPDPBUSD.BCST    20(R9)(R10*1), Z16, Z9
-	VPDPBUSD.BCST    20(R9)(R10*2), Z16, Z10
-	VPDPBUSD.BCST    20(R9)(R11*1), Z16, Z11
-	VPDPBUSD.BCST    20(R9)(R10*4), Z16, Z12
-	VPDPBUSD.BCST    20(R9)(R12*1), Z16, Z13
-	VPDPBUSD.BCST    20(R13), Z16, Z14
-	VPDPBUSD.BCST    20(R13)(R10*1), Z16, Z15
+	VPSRLD           $0x04, 64(R8), Z14
+	VPANDD           Z0, Z14, Z14
+	VMOVDQU32        Z15, Z16
+	VPTERNLOGD       $0xf8, Z1, Z16, Z14
+	VPDPBUSD.BCST    16(R9), Z14, Z8
+	VPDPBUSD.BCST    16(R9)(R10*1), Z14, Z9
+	VPDPBUSD.BCST    16(R9)(R10*2), Z14, Z10
+	VPDPBUSD.BCST    16(R9)(R11*1), Z14, Z11
+	VPDPBUSD.BCST    16(R9)(R10*4), Z14, Z12
+	VPDPBUSD.BCST    16(R9)(R12*1), Z14, Z13
+	VPSRLD           $0x04, 128(R8), Z14
+	VPANDD           Z0, Z14, Z14
+	VPSRLD           $0x01, Z15, Z16
+	VPTERNLOGD       $0xf8, Z1, Z16, Z14
+	VPDPBUSD.BCST    20(R9), Z14, Z8
+	VPDPBUSD.BCST    20(R9)(R10*1), Z14, Z9
+	VPDPBUSD.BCST    20(R9)(R10*2), Z14, Z10
+	VPDPBUSD.BCST    20(R9)(R11*1), Z14, Z11
+	VPDPBUSD.BCST    20(R9)(R10*4), Z14, Z12
+	VPDPBUSD.BCST    20(R9)(R12*1), Z14, Z13
 	PREFETCHT1       16576(R8)
 	PREFETCHT0       2240(R8)
-	VPSRLD           $0x04, 192(R8), Z16
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPSRLD           $0x02, Z17, Z18
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z18, Z16
-	VPDPBUSD.BCST    24(R9), Z16, Z8
-	VPDPBUSD.BCST    24(R9)(R10*1), Z16, Z9
-	VPDPBUSD.BCST    24(R9)(R10*2), Z16, Z10
-	VPDPBUSD.BCST    24(R9)(R11*1), Z16, Z11
-	VPDPBUSD.BCST    24(R9)(R10*4), Z16, Z12
-	VPDPBUSD.BCST    24(R9)(R12*1), Z16, Z13
-	VPDPBUSD.BCST    24(R13), Z16, Z14
-	VPDPBUSD.BCST    24(R13)(R10*1), Z16, Z15
+	VPSRLD           $0x04, 192(R8), Z14
+	VPANDD           Z0, Z14, Z14
+	VPSRLD           $0x02, Z15, Z16
+	VPTERNLOGD       $0xf8, Z1, Z16, Z14
+	VPDPBUSD.BCST    24(R9), Z14, Z8
+	VPDPBUSD.BCST    24(R9)(R10*1), Z14, Z9
+	VPDPBUSD.BCST    24(R9)(R10*2), Z14, Z10
+	VPDPBUSD.BCST    24(R9)(R11*1), Z14, Z11
+	VPDPBUSD.BCST    24(R9)(R10*4), Z14, Z12
+	VPDPBUSD.BCST    24(R9)(R12*1), Z14, Z13
 	PREFETCHT1       16640(R8)
 	PREFETCHT0       2304(R8)
-	VPSRLD           $0x04, 256(R8), Z16
-	VPANDD           dwords_avx512vnni_0f0f0f0f<>+0(SB), Z16, Z16
-	VPSRLD           $0x03, Z17, Z17
-	VPTERNLOGD       $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z17, Z16
-	VPDPBUSD.BCST    28(R9), Z16, Z8
-	VPDPBUSD.BCST    28(R9)(R10*1), Z16, Z9
-	VPDPBUSD.BCST    28(R9)(R10*2), Z16, Z10
-	VPDPBUSD.BCST    28(R9)(R11*1), Z16, Z11
-	VPDPBUSD.BCST    28(R9)(R10*4), Z16, Z12
-	VPDPBUSD.BCST    28(R9)(R12*1), Z16, Z13
-	VPDPBUSD.BCST    28(R13), Z16, Z14
-	VPDPBUSD.BCST    28(R13)(R10*1), Z16, Z15
-	VCVTPH2PS        (DI), Z16
-	VMULPS.BCST      32(R9), Z16, Z17
+	VPSRLD           $0x04, 256(R8), Z14
+	VPANDD           Z0, Z14, Z14
+	VPSRLD           $0x03, Z15, Z15
+	VPTERNLOGD       $0xf8, Z1, Z15, Z14
+	VPDPBUSD.BCST    28(R9), Z14, Z8
+	VPDPBUSD.BCST    28(R9)(R10*1), Z14, Z9
+	VPDPBUSD.BCST    28(R9)(R10*2), Z14, Z10
+	VPDPBUSD.BCST    28(R9)(R11*1), Z14, Z11
+	VPDPBUSD.BCST    28(R9)(R10*4), Z14, Z12
+	VPDPBUSD.BCST    28(R9)(R12*1), Z14, Z13
+	VCVTPH2PS        (DI), Z14
+	VMULPS.BCST      32(R9), Z14, Z15
 	VCVTDQ2PS        Z8, Z8
-	VFMADD231PS      Z17, Z8, Z0
-	VMULPS.BCST      32(R9)(R10*1), Z16, Z8
+	VFMADD231PS      Z15, Z8, Z2
+	VMULPS.BCST      32(R9)(R10*1), Z14, Z8
 	VCVTDQ2PS        Z9, Z9
-	VFMADD231PS      Z8, Z9, Z1
-	VMULPS.BCST      32(R9)(R10*2), Z16, Z8
+	VFMADD231PS      Z8, Z9, Z3
+	VMULPS.BCST      32(R9)(R10*2), Z14, Z8
 	VCVTDQ2PS        Z10, Z10
-	VFMADD231PS      Z8, Z10, Z2
-	VMULPS.BCST      32(R9)(R11*1), Z16, Z8
+	VFMADD231PS      Z8, Z10, Z4
+	VMULPS.BCST      32(R9)(R11*1), Z14, Z8
 	VCVTDQ2PS        Z11, Z11
-	VFMADD231PS      Z8, Z11, Z3
-	VMULPS.BCST      32(R9)(R10*4), Z16, Z8
+	VFMADD231PS      Z8, Z11, Z5
+	VMULPS.BCST      32(R9)(R10*4), Z14, Z8
 	VCVTDQ2PS        Z12, Z12
-	VFMADD231PS      Z8, Z12, Z4
-	VMULPS.BCST      32(R9)(R12*1), Z16, Z8
+	VFMADD231PS      Z8, Z12, Z6
+	VMULPS.BCST      32(R9)(R12*1), Z14, Z8
 	VCVTDQ2PS        Z13, Z13
-	VFMADD231PS      Z8, Z13, Z5
-	VMULPS.BCST      32(R13), Z16, Z8
-	VCVTDQ2PS        Z14, Z14
-	VFMADD231PS      Z8, Z14, Z6
-	VMULPS.BCST      32(R13)(R10*1), Z16, Z8
-	VCVTDQ2PS        Z15, Z15
-	VFMADD231PS      Z8, Z15, Z7
+	VFMADD231PS      Z8, Z13, Z7
 	VCVTPH2PS        32(DI), Z8
-	VFMADD231PS.BCST 36(R9), Z8, Z0
-	VFMADD231PS.BCST 36(R9)(R10*1), Z8, Z1
-	VFMADD231PS.BCST 36(R9)(R10*2), Z8, Z2
-	VFMADD231PS.BCST 36(R9)(R11*1), Z8, Z3
-	VFMADD231PS.BCST 36(R9)(R10*4), Z8, Z4
-	VFMADD231PS.BCST 36(R9)(R12*1), Z8, Z5
-	VFMADD231PS.BCST 36(R13), Z8, Z6
-	VFMADD231PS.BCST 36(R13)(R10*1), Z8, Z7
+	VFMADD231PS.BCST 36(R9), Z8, Z2
+	VFMADD231PS.BCST 36(R9)(R10*1), Z8, Z3
+	VFMADD231PS.BCST 36(R9)(R10*2), Z8, Z4
+	VFMADD231PS.BCST 36(R9)(R11*1), Z8, Z5
+	VFMADD231PS.BCST 36(R9)(R10*4), Z8, Z6
+	VFMADD231PS.BCST 36(R9)(R12*1), Z8, Z7
+	ADDQ             $0x30, R9
+	ADDQ             $0x40, DI
+	ADDQ             $0x00000140, R8
+	DECQ             R13
+	JNZ              block
+	MOVQ             64(AX), DI
+	LEAQ             (DI)(DI*2), R8
+	LEAQ             (DI)(DI*4), R9
+	VMOVUPS          Z2, (CX)
+	VMOVUPS          Z3, (CX)(DI*1)
+	VMOVUPS          Z4, (CX)(DI*2)
+	VMOVUPS          Z5, (CX)(R8*1)
+	VMOVUPS          Z6, (CX)(DI*4)
+	VMOVUPS          Z7, (CX)(R9*1)
+	ADDQ             $0x40, CX
+	ADDQ             16(AX), BX
+	ADDQ             16(AX), SI
+	DECQ             DX
+	JNZ              tile
+	VZEROUPPER
+	RET
+
+// func Gemv_q5_1x16_q8x_16x8_avx512vnni(a *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·Gemv_q5_1x16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, R8
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	LEAQ   (R10)(R10*4), R12
+	LEAQ   (R9)(R11*2), R13
+	MOVQ   32(AX), R14
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+
+block:
+	// sub-block 0, scale 0
+	VPXORD           Z10, Z10, Z10
+	VPXORD           Z11, Z11, Z11
+	VPXORD           Z12, Z12, Z12
+	VPXORD           Z13, Z13, Z13
+	VPXORD           Z14, Z14, Z14
+	VPXORD           Z15, Z15, Z15
+	VPXORD           Z16, Z16, Z16
+	VPXORD           Z17, Z17, Z17
+	VMOVDQU32        (R8), Z19
+	VPANDD           64(R8), Z0, Z18
+	VPSLLD           $0x04, Z19, Z20
+	VPTERNLOGD       $0xf8, Z1, Z20, Z18
+	VPDPBUSD.BCST    (R9), Z18, Z10
+	VPDPBUSD.BCST    (R9)(R10*1), Z18, Z11
+	VPDPBUSD.BCST    (R9)(R10*2), Z18, Z12
+	VPDPBUSD.BCST    (R9)(R11*1), Z18, Z13
+	VPDPBUSD.BCST    (R9)(R10*4), Z18, Z14
+	VPDPBUSD.BCST    (R9)(R12*1), Z18, Z15
+	VPDPBUSD.BCST    (R13), Z18, Z16
+	VPDPBUSD.BCST    (R13)(R10*1), Z18, Z17
+	PREFETCHT1       16384(R8)
+	PREFETCHT0       2048(R8)
+	VPANDD           128(R8), Z0, Z18
+	VPSLLD           $0x03, Z19, Z20
+	VPTERNLOGD       $0xf8, Z1, Z20, Z18
+	VPDPBUSD.BCST    4(R9), Z18, Z10
+	VPDPBUSD.BCST    4(R9)(R10*1), Z18, Z11
+	VPDPBUSD.BCST    4(R9)(R10*2), Z18, Z12
+	VPDPBUSD.BCST    4(R9)(R11*1), Z18, Z13
+	VPDPBUSD.BCST    4(R9)(R10*4), Z18, Z14
+	VPDPBUSD.BCST    4(R9)(R12*1), Z18, Z15
+	VPDPBUSD.BCST    4(R13), Z18, Z16
+	VPDPBUSD.BCST    4(R13)(R10*1), Z18, Z17
+	VPANDD           192(R8), Z0, Z18
+	VPSLLD           $0x02, Z19, Z20
+	VPTERNLOGD       $0xf8, Z1, Z20, Z18
+	VPDPBUSD.BCST    8(R9), Z18, Z10
+	VPDPBUSD.BCST    8(R9)(R10*1), Z18, Z11
+	VPDPBUSD.BCST    8(R9)(R10*2), Z18, Z12
+	VPDPBUSD.BCST    8(R9)(R11*1), Z18, Z13
+	VPDPBUSD.BCST    8(R9)(R10*4), Z18, Z14
+	VPDPBUSD.BCST    8(R9)(R12*1), Z18, Z15
+	VPDPBUSD.BCST    8(R13), Z18, Z16
+	VPDPBUSD.BCST    8(R13)(R10*1), Z18, Z17
+	PREFETCHT1       16448(R8)
+	PREFETCHT0       2112(R8)
+	VPANDD           256(R8), Z0, Z18
+	VPSLLD           $0x01, Z19, Z20
+	VPTERNLOGD       $0xf8, Z1, Z20, Z18
+	VPDPBUSD.BCST    12(R9), Z18, Z10
+	VPDPBUSD.BCST    12(R9)(R10*1), Z18, Z11
+	VPDPBUSD.BCST    12(R9)(R10*2), Z18, Z12
+	VPDPBUSD.BCST    12(R9)(R11*1), Z18, Z13
+	VPDPBUSD.BCST    12(R9)(R10*4), Z18, Z14
+	VPDPBUSD.BCST    12(R9)(R12*1), Z18, Z15
+	VPDPBUSD.BCST    12(R13), Z18, Z16
+	VPDPBUSD.BCST    12(R13)(R10*1), Z18, Z17
+	PREFETCHT1       16512(R8)
+	PREFETCHT0       2176(R8)
+	VPSRLD           $0x04, 64(R8), Z18
+	VPANDD           Z0, Z18, Z18
+	VMOVDQU32        Z19, Z20
+	VPTERNLOGD       $0xf8, Z1, Z20, Z18
+	VPDPBUSD.BCST    16(R9), Z18, Z10
+	VPDPBUSD.BCST    16(R9)(R10*1), Z18, Z11
+	VPDPBUSD.BCST    16(R9)(R10*2), Z18, Z12
+	VPDPBUSD.BCST    16(R9)(R11*1), Z18, Z13
+	VPDPBUSD.BCST    16(R9)(R10*4), Z18, Z14
+	VPDPBUSD.BCST    16(R9)(R12*1), Z18, Z15
+	VPDPBUSD.BCST    16(R13), Z18, Z16
+	VPDPBUSD.BCST    16(R13)(R10*1), Z18, Z17
+	VPSRLD           $0x04, 128(R8), Z18
+	VPANDD           Z0, Z18, Z18
+	VPSRLD           $0x01, Z19, Z20
+	VPTERNLOGD       $0xf8, Z1, Z20, Z18
+	VPDPBUSD.BCST    20(R9), Z18, Z10
+	VPDPBUSD.BCST    20(R9)(R10*1), Z18, Z11
+	VPDPBUSD.BCST    20(R9)(R10*2), Z18, Z12
+	VPDPBUSD.BCST    20(R9)(R11*1), Z18, Z13
+	VPDPBUSD.BCST    20(R9)(R10*4), Z18, Z14
+	VPDPBUSD.BCST    20(R9)(R12*1), Z18, Z15
+	VPDPBUSD.BCST    20(R13), Z18, Z16
+	VPDPBUSD.BCST    20(R13)(R10*1), Z18, Z17
+	PREFETCHT1       16576(R8)
+	PREFETCHT0       2240(R8)
+	VPSRLD           $0x04, 192(R8), Z18
+	VPANDD           Z0, Z18, Z18
+	VPSRLD           $0x02, Z19, Z20
+	VPTERNLOGD       $0xf8, Z1, Z20, Z18
+	VPDPBUSD.BCST    24(R9), Z18, Z10
+	VPDPBUSD.BCST    24(R9)(R10*1), Z18, Z11
+	VPDPBUSD.BCST    24(R9)(R10*2), Z18, Z12
+	VPDPBUSD.BCST    24(R9)(R11*1), Z18, Z13
+	VPDPBUSD.BCST    24(R9)(R10*4), Z18, Z14
+	VPDPBUSD.BCST    24(R9)(R12*1), Z18, Z15
+	VPDPBUSD.BCST    24(R13), Z18, Z16
+	VPDPBUSD.BCST    24(R13)(R10*1), Z18, Z17
+	PREFETCHT1       16640(R8)
+	PREFETCHT0       2304(R8)
+	VPSRLD           $0x04, 256(R8), Z18
+	VPANDD           Z0, Z18, Z18
+	VPSRLD           $0x03, Z19, Z19
+	VPTERNLOGD       $0xf8, Z1, Z19, Z18
+	VPDPBUSD.BCST    28(R9), Z18, Z10
+	VPDPBUSD.BCST    28(R9)(R10*1), Z18, Z11
+	VPDPBUSD.BCST    28(R9)(R10*2), Z18, Z12
+	VPDPBUSD.BCST    28(R9)(R11*1), Z18, Z13
+	VPDPBUSD.BCST    28(R9)(R10*4), Z18, Z14
+	VPDPBUSD.BCST    28(R9)(R12*1), Z18, Z15
+	VPDPBUSD.BCST    28(R13), Z18, Z16
+	VPDPBUSD.BCST    28(R13)(R10*1), Z18, Z17
+	VCVTPH2PS        (DI), Z18
+	VMULPS.BCST      32(R9), Z18, Z19
+	VCVTDQ2PS        Z10, Z10
+	VFMADD231PS      Z19, Z10, Z2
+	VMULPS.BCST      32(R9)(R10*1), Z18, Z10
+	VCVTDQ2PS        Z11, Z11
+	VFMADD231PS      Z10, Z11, Z3
+	VMULPS.BCST      32(R9)(R10*2), Z18, Z10
+	VCVTDQ2PS        Z12, Z12
+	VFMADD231PS      Z10, Z12, Z4
+	VMULPS.BCST      32(R9)(R11*1), Z18, Z10
+	VCVTDQ2PS        Z13, Z13
+	VFMADD231PS      Z10, Z13, Z5
+	VMULPS.BCST      32(R9)(R10*4), Z18, Z10
+	VCVTDQ2PS        Z14, Z14
+	VFMADD231PS      Z10, Z14, Z6
+	VMULPS.BCST      32(R9)(R12*1), Z18, Z10
+	VCVTDQ2PS        Z15, Z15
+	VFMADD231PS      Z10, Z15, Z7
+	VMULPS.BCST      32(R13), Z18, Z10
+	VCVTDQ2PS        Z16, Z16
+	VFMADD231PS      Z10, Z16, Z8
+	VMULPS.BCST      32(R13)(R10*1), Z18, Z10
+	VCVTDQ2PS        Z17, Z17
+	VFMADD231PS      Z10, Z17, Z9
+	VCVTPH2PS        32(DI), Z10
+	VFMADD231PS.BCST 36(R9), Z10, Z2
+	VFMADD231PS.BCST 36(R9)(R10*1), Z10, Z3
+	VFMADD231PS.BCST 36(R9)(R10*2), Z10, Z4
+	VFMADD231PS.BCST 36(R9)(R11*1), Z10, Z5
+	VFMADD231PS.BCST 36(R9)(R10*4), Z10, Z6
+	VFMADD231PS.BCST 36(R9)(R12*1), Z10, Z7
+	VFMADD231PS.BCST 36(R13), Z10, Z8
+	VFMADD231PS.BCST 36(R13)(R10*1), Z10, Z9
 	ADDQ             $0x30, R9
 	ADDQ             $0x30, R13
 	ADDQ             $0x40, DI
@@ -1013,14 +999,14 @@ block:
 	LEAQ             (DI)(DI*2), R8
 	LEAQ             (DI)(DI*4), R9
 	LEAQ             (CX)(R8*2), R10
-	VMOVUPS          Z0, (CX)
-	VMOVUPS          Z1, (CX)(DI*1)
-	VMOVUPS          Z2, (CX)(DI*2)
-	VMOVUPS          Z3, (CX)(R8*1)
-	VMOVUPS          Z4, (CX)(DI*4)
-	VMOVUPS          Z5, (CX)(R9*1)
-	VMOVUPS          Z6, (R10)
-	VMOVUPS          Z7, (R10)(DI*1)
+	VMOVUPS          Z2, (CX)
+	VMOVUPS          Z3, (CX)(DI*1)
+	VMOVUPS          Z4, (CX)(DI*2)
+	VMOVUPS          Z5, (CX)(R8*1)
+	VMOVUPS          Z6, (CX)(DI*4)
+	VMOVUPS          Z7, (CX)(R9*1)
+	VMOVUPS          Z8, (R10)
+	VMOVUPS          Z9, (R10)(DI*1)
 	ADDQ             $0x40, CX
 	ADDQ             16(AX), BX
 	ADDQ             16(AX), SI
@@ -1032,69 +1018,67 @@ block:
 // func Expand_q5_1x16_codes_16x32_avx512vnni(a *byte)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·Expand_q5_1x16_codes_16x32_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ (AX), CX
-	MOVQ 8(AX), DX
-	MOVQ 72(AX), BX
-	MOVQ 80(AX), SI
-	MOVQ 32(AX), AX
+	MOVQ      a+0(FP), AX
+	MOVQ      (AX), CX
+	MOVQ      8(AX), DX
+	MOVQ      72(AX), BX
+	MOVQ      80(AX), SI
+	MOVQ      32(AX), AX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_10101010<>+0(SB), Z1
 
 block:
-	VCVTPH2PS  (CX), Z0
-	VMOVUPS    Z0, (SI)
-	VCVTPH2PS  32(CX), Z0
-	VMOVUPS    Z0, 64(SI)
-	VMOVDQU32  (DX), Z1
-	VMOVDQU32  64(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSLLD     $0x04, Z1, Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z2, Z0
-	VMOVDQU32  Z0, (BX)
+	VCVTPH2PS  (CX), Z2
+	VMOVUPS    Z2, (SI)
+	VCVTPH2PS  32(CX), Z2
+	VMOVUPS    Z2, 64(SI)
+	VMOVDQU32  (DX), Z3
+	VPANDD     64(DX), Z0, Z2
+	VPSLLD     $0x04, Z3, Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z2
+	VMOVDQU32  Z2, (BX)
 	PREFETCHT1 16384(DX)
 	PREFETCHT0 2048(DX)
-	VMOVDQU32  128(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSLLD     $0x03, Z1, Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z2, Z0
-	VMOVDQU32  Z0, 64(BX)
-	VMOVDQU32  192(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSLLD     $0x02, Z1, Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z2, Z0
-	VMOVDQU32  Z0, 128(BX)
+	VPANDD     128(DX), Z0, Z2
+	VPSLLD     $0x03, Z3, Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z2
+	VMOVDQU32  Z2, 64(BX)
+	VPANDD     192(DX), Z0, Z2
+	VPSLLD     $0x02, Z3, Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z2
+	VMOVDQU32  Z2, 128(BX)
 	PREFETCHT1 16448(DX)
 	PREFETCHT0 2112(DX)
-	VMOVDQU32  256(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSLLD     $0x01, Z1, Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z2, Z0
-	VMOVDQU32  Z0, 192(BX)
+	VPANDD     256(DX), Z0, Z2
+	VPSLLD     $0x01, Z3, Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z2
+	VMOVDQU32  Z2, 192(BX)
 	PREFETCHT1 16512(DX)
 	PREFETCHT0 2176(DX)
-	VPSRLD     $0x04, 64(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VMOVDQU32  Z1, Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z2, Z0
-	VMOVDQU32  Z0, 256(BX)
-	VPSRLD     $0x04, 128(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSRLD     $0x01, Z1, Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z2, Z0
-	VMOVDQU32  Z0, 320(BX)
+	VPSRLD     $0x04, 64(DX), Z2
+	VPANDD     Z0, Z2, Z2
+	VMOVDQU32  Z3, Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z2
+	VMOVDQU32  Z2, 256(BX)
+	VPSRLD     $0x04, 128(DX), Z2
+	VPANDD     Z0, Z2, Z2
+	VPSRLD     $0x01, Z3, Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z2
+	VMOVDQU32  Z2, 320(BX)
 	PREFETCHT1 16576(DX)
 	PREFETCHT0 2240(DX)
-	VPSRLD     $0x04, 192(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSRLD     $0x02, Z1, Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z2, Z0
-	VMOVDQU32  Z0, 384(BX)
+	VPSRLD     $0x04, 192(DX), Z2
+	VPANDD     Z0, Z2, Z2
+	VPSRLD     $0x02, Z3, Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z2
+	VMOVDQU32  Z2, 384(BX)
 	PREFETCHT1 16640(DX)
 	PREFETCHT0 2304(DX)
-	VPSRLD     $0x04, 256(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSRLD     $0x03, Z1, Z1
-	VPTERNLOGD $0xf8, dwords_avx512vnni_10101010<>+0(SB), Z1, Z0
-	VMOVDQU32  Z0, 448(BX)
+	VPSRLD     $0x04, 256(DX), Z2
+	VPANDD     Z0, Z2, Z2
+	VPSRLD     $0x03, Z3, Z3
+	VPTERNLOGD $0xf8, Z1, Z3, Z2
+	VMOVDQU32  Z2, 448(BX)
 	ADDQ       $0x40, CX
 	ADDQ       $0x00000140, DX
 	ADDQ       $0x00000200, BX

@@ -7,11 +7,13 @@
 // func Gemv_q6_kx16_q8x_16x1_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·Gemv_q6_kx16_q8x_16x1_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -19,645 +21,613 @@ tile:
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R10
-	VPXORD Z0, Z0, Z0
+	VPXORD Z2, Z2, Z2
 
 block:
-	VCVTPH2PS (DI), Z1
+	VCVTPH2PS (DI), Z3
 
 	// sub-block 0, scale 0
-	VPBROADCASTD  44(R9), Z2
-	VPSRAD        $0x02, Z2, Z2
-	VMOVDQU32     1280(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 256(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST (R9), Z3, Z2
+	VPBROADCASTD  44(R9), Z4
+	VPSRAD        $0x02, Z4, Z4
+	VPANDD        1280(R8), Z0, Z5
+	VPSLLD        $0x04, 256(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST (R9), Z5, Z4
 	PREFETCHT1    16384(R8)
 	PREFETCHT0    2048(R8)
-	VMOVDQU32     1344(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 320(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 4(R9), Z3, Z2
+	VPANDD        1344(R8), Z0, Z5
+	VPSLLD        $0x04, 320(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 4(R9), Z5, Z4
 	PREFETCHT1    16448(R8)
 	PREFETCHT0    2112(R8)
-	VMOVDQU32     1408(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 384(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 8(R9), Z3, Z2
+	VPANDD        1408(R8), Z0, Z5
+	VPSLLD        $0x04, 384(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 8(R9), Z5, Z4
 	PREFETCHT1    16512(R8)
 	PREFETCHT0    2176(R8)
-	VMOVDQU32     1472(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 448(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 12(R9), Z3, Z2
-	VMOVDQU32     (R8), Z3
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z3, Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   32(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPANDD        1472(R8), Z0, Z5
+	VPSLLD        $0x04, 448(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 12(R9), Z5, Z4
+	VMOVDQU32     (R8), Z5
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z5, Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   32(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 0, scale 1
-	VPBROADCASTD  44(R9), Z3
-	VPBROADCASTD  40(R9), Z2
-	VPSUBD        Z3, Z2, Z2
-	VPSRAD        $0x02, Z2, Z2
+	VPBROADCASTD  44(R9), Z5
+	VPBROADCASTD  40(R9), Z4
+	VPSUBD        Z5, Z4, Z4
+	VPSRAD        $0x02, Z4, Z4
 	PREFETCHT1    16576(R8)
 	PREFETCHT0    2240(R8)
-	VMOVDQU32     1536(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 512(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 16(R9), Z3, Z2
-	VMOVDQU32     1600(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 576(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 20(R9), Z3, Z2
+	VPANDD        1536(R8), Z0, Z5
+	VPSLLD        $0x04, 512(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 16(R9), Z5, Z4
+	VPANDD        1600(R8), Z0, Z5
+	VPSLLD        $0x04, 576(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 20(R9), Z5, Z4
 	PREFETCHT1    16640(R8)
 	PREFETCHT0    2304(R8)
-	VMOVDQU32     1664(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 640(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 24(R9), Z3, Z2
+	VPANDD        1664(R8), Z0, Z5
+	VPSLLD        $0x04, 640(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 24(R9), Z5, Z4
 	PREFETCHT1    16704(R8)
 	PREFETCHT0    2368(R8)
-	VMOVDQU32     1728(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 704(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 28(R9), Z3, Z2
-	VMOVDQU32     (R8), Z3
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z3, Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   32(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPANDD        1728(R8), Z0, Z5
+	VPSLLD        $0x04, 704(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 28(R9), Z5, Z4
+	VMOVDQU32     (R8), Z5
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z5, Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   32(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z2
-	VPSRAD        $0x02, Z2, Z2
+	VPBROADCASTD  92(R9), Z4
+	VPSRAD        $0x02, Z4, Z4
 	PREFETCHT1    16768(R8)
 	PREFETCHT0    2432(R8)
-	VMOVDQU32     1792(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 256(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 48(R9), Z3, Z2
+	VPANDD        1792(R8), Z0, Z5
+	VPSLLD        $0x02, 256(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 48(R9), Z5, Z4
 	PREFETCHT1    16832(R8)
 	PREFETCHT0    2496(R8)
-	VMOVDQU32     1856(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 320(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 52(R9), Z3, Z2
-	VMOVDQU32     1920(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 384(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 56(R9), Z3, Z2
+	VPANDD        1856(R8), Z0, Z5
+	VPSLLD        $0x02, 320(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 52(R9), Z5, Z4
+	VPANDD        1920(R8), Z0, Z5
+	VPSLLD        $0x02, 384(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 56(R9), Z5, Z4
 	PREFETCHT1    16896(R8)
 	PREFETCHT0    2560(R8)
-	VMOVDQU32     1984(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 448(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 60(R9), Z3, Z2
-	VMOVDQU32     (R8), Z3
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z3, Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   80(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPANDD        1984(R8), Z0, Z5
+	VPSLLD        $0x02, 448(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 60(R9), Z5, Z4
+	VMOVDQU32     (R8), Z5
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z5, Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   80(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 1, scale 1
-	VPBROADCASTD  92(R9), Z3
-	VPBROADCASTD  88(R9), Z2
-	VPSUBD        Z3, Z2, Z2
-	VPSRAD        $0x02, Z2, Z2
+	VPBROADCASTD  92(R9), Z5
+	VPBROADCASTD  88(R9), Z4
+	VPSUBD        Z5, Z4, Z4
+	VPSRAD        $0x02, Z4, Z4
 	PREFETCHT1    16960(R8)
 	PREFETCHT0    2624(R8)
-	VMOVDQU32     2048(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 512(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 64(R9), Z3, Z2
+	VPANDD        2048(R8), Z0, Z5
+	VPSLLD        $0x02, 512(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 64(R9), Z5, Z4
 	PREFETCHT1    17024(R8)
 	PREFETCHT0    2688(R8)
-	VMOVDQU32     2112(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 576(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 68(R9), Z3, Z2
+	VPANDD        2112(R8), Z0, Z5
+	VPSLLD        $0x02, 576(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 68(R9), Z5, Z4
 	PREFETCHT1    17088(R8)
 	PREFETCHT0    2752(R8)
-	VMOVDQU32     2176(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 640(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 72(R9), Z3, Z2
+	VPANDD        2176(R8), Z0, Z5
+	VPSLLD        $0x02, 640(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 72(R9), Z5, Z4
 	PREFETCHT1    17152(R8)
 	PREFETCHT0    2816(R8)
-	VMOVDQU32     2240(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 704(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 76(R9), Z3, Z2
-	VMOVDQU32     (R8), Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   80(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPANDD        2240(R8), Z0, Z5
+	VPSLLD        $0x02, 704(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 76(R9), Z5, Z4
+	VMOVDQU32     (R8), Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   80(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z2
-	VPSRAD        $0x02, Z2, Z2
-	VPSRLD        $0x04, 1280(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     256(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 96(R9), Z3, Z2
+	VPBROADCASTD  140(R9), Z4
+	VPSRAD        $0x02, Z4, Z4
+	VPSRLD        $0x04, 1280(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     256(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 96(R9), Z5, Z4
 	PREFETCHT1    17216(R8)
 	PREFETCHT0    2880(R8)
-	VPSRLD        $0x04, 1344(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     320(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 100(R9), Z3, Z2
+	VPSRLD        $0x04, 1344(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     320(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 100(R9), Z5, Z4
 	PREFETCHT1    17280(R8)
 	PREFETCHT0    2944(R8)
-	VPSRLD        $0x04, 1408(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     384(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 104(R9), Z3, Z2
+	VPSRLD        $0x04, 1408(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     384(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 104(R9), Z5, Z4
 	PREFETCHT1    17344(R8)
 	PREFETCHT0    3008(R8)
-	VPSRLD        $0x04, 1472(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     448(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 108(R9), Z3, Z2
-	VMOVDQU32     64(R8), Z3
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z3, Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   128(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPSRLD        $0x04, 1472(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     448(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 108(R9), Z5, Z4
+	VMOVDQU32     64(R8), Z5
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z5, Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   128(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 2, scale 1
-	VPBROADCASTD  140(R9), Z3
-	VPBROADCASTD  136(R9), Z2
-	VPSUBD        Z3, Z2, Z2
-	VPSRAD        $0x02, Z2, Z2
+	VPBROADCASTD  140(R9), Z5
+	VPBROADCASTD  136(R9), Z4
+	VPSUBD        Z5, Z4, Z4
+	VPSRAD        $0x02, Z4, Z4
 	PREFETCHT1    17408(R8)
 	PREFETCHT0    3072(R8)
-	VPSRLD        $0x04, 1536(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     512(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 112(R9), Z3, Z2
-	VPSRLD        $0x04, 1600(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     576(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 116(R9), Z3, Z2
+	VPSRLD        $0x04, 1536(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     512(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 112(R9), Z5, Z4
+	VPSRLD        $0x04, 1600(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     576(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 116(R9), Z5, Z4
 	PREFETCHT1    17472(R8)
 	PREFETCHT0    3136(R8)
-	VPSRLD        $0x04, 1664(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     640(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 120(R9), Z3, Z2
+	VPSRLD        $0x04, 1664(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     640(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 120(R9), Z5, Z4
 	PREFETCHT1    17536(R8)
 	PREFETCHT0    3200(R8)
-	VPSRLD        $0x04, 1728(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     704(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 124(R9), Z3, Z2
-	VMOVDQU32     64(R8), Z3
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z3, Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   128(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPSRLD        $0x04, 1728(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     704(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 124(R9), Z5, Z4
+	VMOVDQU32     64(R8), Z5
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z5, Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   128(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z2
-	VPSRAD        $0x02, Z2, Z2
+	VPBROADCASTD  188(R9), Z4
+	VPSRAD        $0x02, Z4, Z4
 	PREFETCHT1    17600(R8)
 	PREFETCHT0    3264(R8)
-	VPSRLD        $0x04, 1792(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 256(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 144(R9), Z3, Z2
+	VPSRLD        $0x04, 1792(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 256(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 144(R9), Z5, Z4
 	PREFETCHT1    17664(R8)
 	PREFETCHT0    3328(R8)
-	VPSRLD        $0x04, 1856(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 320(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 148(R9), Z3, Z2
-	VPSRLD        $0x04, 1920(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 384(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 152(R9), Z3, Z2
+	VPSRLD        $0x04, 1856(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 320(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 148(R9), Z5, Z4
+	VPSRLD        $0x04, 1920(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 384(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 152(R9), Z5, Z4
 	PREFETCHT1    17728(R8)
 	PREFETCHT0    3392(R8)
-	VPSRLD        $0x04, 1984(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 448(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 156(R9), Z3, Z2
-	VMOVDQU32     64(R8), Z3
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z3, Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   176(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPSRLD        $0x04, 1984(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 448(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 156(R9), Z5, Z4
+	VMOVDQU32     64(R8), Z5
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z5, Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   176(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 3, scale 1
-	VPBROADCASTD  188(R9), Z3
-	VPBROADCASTD  184(R9), Z2
-	VPSUBD        Z3, Z2, Z2
-	VPSRAD        $0x02, Z2, Z2
+	VPBROADCASTD  188(R9), Z5
+	VPBROADCASTD  184(R9), Z4
+	VPSUBD        Z5, Z4, Z4
+	VPSRAD        $0x02, Z4, Z4
 	PREFETCHT1    17792(R8)
 	PREFETCHT0    3456(R8)
-	VPSRLD        $0x04, 2048(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 512(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 160(R9), Z3, Z2
+	VPSRLD        $0x04, 2048(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 512(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 160(R9), Z5, Z4
 	PREFETCHT1    17856(R8)
 	PREFETCHT0    3520(R8)
-	VPSRLD        $0x04, 2112(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 576(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 164(R9), Z3, Z2
+	VPSRLD        $0x04, 2112(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 576(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 164(R9), Z5, Z4
 	PREFETCHT1    17920(R8)
 	PREFETCHT0    3584(R8)
-	VPSRLD        $0x04, 2176(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 640(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 168(R9), Z3, Z2
+	VPSRLD        $0x04, 2176(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 640(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 168(R9), Z5, Z4
 	PREFETCHT1    17984(R8)
 	PREFETCHT0    3648(R8)
-	VPSRLD        $0x04, 2240(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 704(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 172(R9), Z3, Z2
-	VMOVDQU32     64(R8), Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   176(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPSRLD        $0x04, 2240(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 704(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 172(R9), Z5, Z4
+	VMOVDQU32     64(R8), Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   176(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 4, scale 0
-	VPBROADCASTD  236(R9), Z2
-	VPSRAD        $0x02, Z2, Z2
-	VMOVDQU32     2304(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 768(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 192(R9), Z3, Z2
+	VPBROADCASTD  236(R9), Z4
+	VPSRAD        $0x02, Z4, Z4
+	VPANDD        2304(R8), Z0, Z5
+	VPSLLD        $0x04, 768(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 192(R9), Z5, Z4
 	PREFETCHT1    18048(R8)
 	PREFETCHT0    3712(R8)
-	VMOVDQU32     2368(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 832(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 196(R9), Z3, Z2
+	VPANDD        2368(R8), Z0, Z5
+	VPSLLD        $0x04, 832(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 196(R9), Z5, Z4
 	PREFETCHT1    18112(R8)
 	PREFETCHT0    3776(R8)
-	VMOVDQU32     2432(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 896(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 200(R9), Z3, Z2
+	VPANDD        2432(R8), Z0, Z5
+	VPSLLD        $0x04, 896(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 200(R9), Z5, Z4
 	PREFETCHT1    18176(R8)
 	PREFETCHT0    3840(R8)
-	VMOVDQU32     2496(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 960(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 204(R9), Z3, Z2
-	VMOVDQU32     128(R8), Z3
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z3, Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   224(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPANDD        2496(R8), Z0, Z5
+	VPSLLD        $0x04, 960(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 204(R9), Z5, Z4
+	VMOVDQU32     128(R8), Z5
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z5, Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   224(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 4, scale 1
-	VPBROADCASTD  236(R9), Z3
-	VPBROADCASTD  232(R9), Z2
-	VPSUBD        Z3, Z2, Z2
-	VPSRAD        $0x02, Z2, Z2
+	VPBROADCASTD  236(R9), Z5
+	VPBROADCASTD  232(R9), Z4
+	VPSUBD        Z5, Z4, Z4
+	VPSRAD        $0x02, Z4, Z4
 	PREFETCHT1    18240(R8)
 	PREFETCHT0    3904(R8)
-	VMOVDQU32     2560(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 1024(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 208(R9), Z3, Z2
-	VMOVDQU32     2624(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 1088(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 212(R9), Z3, Z2
+	VPANDD        2560(R8), Z0, Z5
+	VPSLLD        $0x04, 1024(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 208(R9), Z5, Z4
+	VPANDD        2624(R8), Z0, Z5
+	VPSLLD        $0x04, 1088(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 212(R9), Z5, Z4
 	PREFETCHT1    18304(R8)
 	PREFETCHT0    3968(R8)
-	VMOVDQU32     2688(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 1152(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 216(R9), Z3, Z2
+	VPANDD        2688(R8), Z0, Z5
+	VPSLLD        $0x04, 1152(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 216(R9), Z5, Z4
 	PREFETCHT1    18368(R8)
 	PREFETCHT0    4032(R8)
-	VMOVDQU32     2752(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x04, 1216(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 220(R9), Z3, Z2
-	VMOVDQU32     128(R8), Z3
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z3, Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   224(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPANDD        2752(R8), Z0, Z5
+	VPSLLD        $0x04, 1216(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 220(R9), Z5, Z4
+	VMOVDQU32     128(R8), Z5
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z5, Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   224(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z2
-	VPSRAD        $0x02, Z2, Z2
+	VPBROADCASTD  284(R9), Z4
+	VPSRAD        $0x02, Z4, Z4
 	PREFETCHT1    18432(R8)
 	PREFETCHT0    4096(R8)
-	VMOVDQU32     2816(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 768(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 240(R9), Z3, Z2
+	VPANDD        2816(R8), Z0, Z5
+	VPSLLD        $0x02, 768(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 240(R9), Z5, Z4
 	PREFETCHT1    18496(R8)
 	PREFETCHT0    4160(R8)
-	VMOVDQU32     2880(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 832(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 244(R9), Z3, Z2
-	VMOVDQU32     2944(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 896(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 248(R9), Z3, Z2
+	VPANDD        2880(R8), Z0, Z5
+	VPSLLD        $0x02, 832(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 244(R9), Z5, Z4
+	VPANDD        2944(R8), Z0, Z5
+	VPSLLD        $0x02, 896(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 248(R9), Z5, Z4
 	PREFETCHT1    18560(R8)
 	PREFETCHT0    4224(R8)
-	VMOVDQU32     3008(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 960(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 252(R9), Z3, Z2
-	VMOVDQU32     128(R8), Z3
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z3, Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   272(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPANDD        3008(R8), Z0, Z5
+	VPSLLD        $0x02, 960(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 252(R9), Z5, Z4
+	VMOVDQU32     128(R8), Z5
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z5, Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   272(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 5, scale 1
-	VPBROADCASTD  284(R9), Z3
-	VPBROADCASTD  280(R9), Z2
-	VPSUBD        Z3, Z2, Z2
-	VPSRAD        $0x02, Z2, Z2
+	VPBROADCASTD  284(R9), Z5
+	VPBROADCASTD  280(R9), Z4
+	VPSUBD        Z5, Z4, Z4
+	VPSRAD        $0x02, Z4, Z4
 	PREFETCHT1    18624(R8)
 	PREFETCHT0    4288(R8)
-	VMOVDQU32     3072(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 1024(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 256(R9), Z3, Z2
+	VPANDD        3072(R8), Z0, Z5
+	VPSLLD        $0x02, 1024(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 256(R9), Z5, Z4
 	PREFETCHT1    18688(R8)
 	PREFETCHT0    4352(R8)
-	VMOVDQU32     3136(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 1088(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 260(R9), Z3, Z2
+	VPANDD        3136(R8), Z0, Z5
+	VPSLLD        $0x02, 1088(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 260(R9), Z5, Z4
 	PREFETCHT1    18752(R8)
 	PREFETCHT0    4416(R8)
-	VMOVDQU32     3200(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 1152(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 264(R9), Z3, Z2
+	VPANDD        3200(R8), Z0, Z5
+	VPSLLD        $0x02, 1152(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 264(R9), Z5, Z4
 	PREFETCHT1    18816(R8)
 	PREFETCHT0    4480(R8)
-	VMOVDQU32     3264(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSLLD        $0x02, 1216(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 268(R9), Z3, Z2
-	VMOVDQU32     128(R8), Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   272(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPANDD        3264(R8), Z0, Z5
+	VPSLLD        $0x02, 1216(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 268(R9), Z5, Z4
+	VMOVDQU32     128(R8), Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   272(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z2
-	VPSRAD        $0x02, Z2, Z2
-	VPSRLD        $0x04, 2304(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     768(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 288(R9), Z3, Z2
+	VPBROADCASTD  332(R9), Z4
+	VPSRAD        $0x02, Z4, Z4
+	VPSRLD        $0x04, 2304(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     768(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 288(R9), Z5, Z4
 	PREFETCHT1    18880(R8)
 	PREFETCHT0    4544(R8)
-	VPSRLD        $0x04, 2368(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     832(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 292(R9), Z3, Z2
+	VPSRLD        $0x04, 2368(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     832(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 292(R9), Z5, Z4
 	PREFETCHT1    18944(R8)
 	PREFETCHT0    4608(R8)
-	VPSRLD        $0x04, 2432(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     896(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 296(R9), Z3, Z2
+	VPSRLD        $0x04, 2432(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     896(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 296(R9), Z5, Z4
 	PREFETCHT1    19008(R8)
 	PREFETCHT0    4672(R8)
-	VPSRLD        $0x04, 2496(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     960(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 300(R9), Z3, Z2
-	VMOVDQU32     192(R8), Z3
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z3, Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   320(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPSRLD        $0x04, 2496(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     960(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 300(R9), Z5, Z4
+	VMOVDQU32     192(R8), Z5
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z5, Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   320(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 6, scale 1
-	VPBROADCASTD  332(R9), Z3
-	VPBROADCASTD  328(R9), Z2
-	VPSUBD        Z3, Z2, Z2
-	VPSRAD        $0x02, Z2, Z2
+	VPBROADCASTD  332(R9), Z5
+	VPBROADCASTD  328(R9), Z4
+	VPSUBD        Z5, Z4, Z4
+	VPSRAD        $0x02, Z4, Z4
 	PREFETCHT1    19072(R8)
 	PREFETCHT0    4736(R8)
-	VPSRLD        $0x04, 2560(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     1024(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 304(R9), Z3, Z2
-	VPSRLD        $0x04, 2624(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     1088(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 308(R9), Z3, Z2
+	VPSRLD        $0x04, 2560(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     1024(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 304(R9), Z5, Z4
+	VPSRLD        $0x04, 2624(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     1088(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 308(R9), Z5, Z4
 	PREFETCHT1    19136(R8)
 	PREFETCHT0    4800(R8)
-	VPSRLD        $0x04, 2688(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     1152(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 312(R9), Z3, Z2
+	VPSRLD        $0x04, 2688(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     1152(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 312(R9), Z5, Z4
 	PREFETCHT1    19200(R8)
 	PREFETCHT0    4864(R8)
-	VPSRLD        $0x04, 2752(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VMOVDQU32     1216(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 316(R9), Z3, Z2
-	VMOVDQU32     192(R8), Z3
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z3, Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   320(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPSRLD        $0x04, 2752(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VMOVDQU32     1216(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 316(R9), Z5, Z4
+	VMOVDQU32     192(R8), Z5
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z5, Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   320(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z2
-	VPSRAD        $0x02, Z2, Z2
+	VPBROADCASTD  380(R9), Z4
+	VPSRAD        $0x02, Z4, Z4
 	PREFETCHT1    19264(R8)
 	PREFETCHT0    4928(R8)
-	VPSRLD        $0x04, 2816(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 768(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 336(R9), Z3, Z2
+	VPSRLD        $0x04, 2816(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 768(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 336(R9), Z5, Z4
 	PREFETCHT1    19328(R8)
 	PREFETCHT0    4992(R8)
-	VPSRLD        $0x04, 2880(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 832(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 340(R9), Z3, Z2
-	VPSRLD        $0x04, 2944(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 896(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 344(R9), Z3, Z2
+	VPSRLD        $0x04, 2880(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 832(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 340(R9), Z5, Z4
+	VPSRLD        $0x04, 2944(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 896(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 344(R9), Z5, Z4
 	PREFETCHT1    19392(R8)
 	PREFETCHT0    5056(R8)
-	VPSRLD        $0x04, 3008(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 960(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 348(R9), Z3, Z2
-	VMOVDQU32     192(R8), Z3
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z3, Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   368(R9), Z3, Z3
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z3, Z2, Z0
+	VPSRLD        $0x04, 3008(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 960(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 348(R9), Z5, Z4
+	VMOVDQU32     192(R8), Z5
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z5, Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   368(R9), Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z5, Z4, Z2
 
 	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z3
-	VPBROADCASTD  376(R9), Z2
-	VPSUBD        Z3, Z2, Z2
-	VPSRAD        $0x02, Z2, Z2
+	VPBROADCASTD  380(R9), Z5
+	VPBROADCASTD  376(R9), Z4
+	VPSUBD        Z5, Z4, Z4
+	VPSRAD        $0x02, Z4, Z4
 	PREFETCHT1    19456(R8)
 	PREFETCHT0    5120(R8)
-	VPSRLD        $0x04, 3072(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 1024(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 352(R9), Z3, Z2
+	VPSRLD        $0x04, 3072(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 1024(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 352(R9), Z5, Z4
 	PREFETCHT1    19520(R8)
 	PREFETCHT0    5184(R8)
-	VPSRLD        $0x04, 3136(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 1088(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 356(R9), Z3, Z2
+	VPSRLD        $0x04, 3136(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 1088(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 356(R9), Z5, Z4
 	PREFETCHT1    19584(R8)
 	PREFETCHT0    5248(R8)
-	VPSRLD        $0x04, 3200(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 1152(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 360(R9), Z3, Z2
+	VPSRLD        $0x04, 3200(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 1152(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 360(R9), Z5, Z4
 	PREFETCHT1    19648(R8)
 	PREFETCHT0    5312(R8)
-	VPSRLD        $0x04, 3264(R8), Z3
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z3, Z3
-	VPSRLD        $0x02, 1216(R8), Z4
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z4, Z3
-	VPDPBUSD.BCST 364(R9), Z3, Z2
-	VMOVDQU32     192(R8), Z3
-	VPSRAD        $0x18, Z3, Z3
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z1, Z3, Z3
-	VMULPS.BCST   368(R9), Z3, Z1
-	VCVTDQ2PS     Z2, Z2
-	VFMADD231PS   Z1, Z2, Z0
+	VPSRLD        $0x04, 3264(R8), Z5
+	VPANDD        Z0, Z5, Z5
+	VPSRLD        $0x02, 1216(R8), Z6
+	VPTERNLOGD    $0xf8, Z1, Z6, Z5
+	VPDPBUSD.BCST 364(R9), Z5, Z4
+	VMOVDQU32     192(R8), Z5
+	VPSRAD        $0x18, Z5, Z5
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        Z3, Z5, Z5
+	VMULPS.BCST   368(R9), Z5, Z3
+	VCVTDQ2PS     Z4, Z4
+	VFMADD231PS   Z3, Z4, Z2
 	ADDQ          $0x00000180, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000d00, R8
 	DECQ          R10
 	JNZ           block
 	MOVQ          64(AX), DI
-	VMOVUPS       Z0, (CX)
+	VMOVUPS       Z2, (CX)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -903,11 +873,13 @@ GLOBL shuffle_avx512vnni_z_z_z_2<>(SB), RODATA|NOPTR, $64
 // func Gemv_q6_kx16_q8x_16x2_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·Gemv_q6_kx16_q8x_16x2_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -915,1819 +887,6 @@ tile:
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-
-block:
-	VCVTPH2PS (DI), Z2
-
-	// sub-block 0, scale 0
-	VPBROADCASTD  44(R9), Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  44(R9)(R10*1), Z4
-	VPSRAD        $0x02, Z4, Z4
-	VMOVDQU32     1280(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 256(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST (R9), Z5, Z3
-	VPDPBUSD.BCST (R9)(R10*1), Z5, Z4
-	PREFETCHT1    16384(R8)
-	PREFETCHT0    2048(R8)
-	VMOVDQU32     1344(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 320(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 4(R9), Z5, Z3
-	VPDPBUSD.BCST 4(R9)(R10*1), Z5, Z4
-	PREFETCHT1    16448(R8)
-	PREFETCHT0    2112(R8)
-	VMOVDQU32     1408(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 384(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 8(R9), Z5, Z3
-	VPDPBUSD.BCST 8(R9)(R10*1), Z5, Z4
-	PREFETCHT1    16512(R8)
-	PREFETCHT0    2176(R8)
-	VMOVDQU32     1472(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 448(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 12(R9), Z5, Z3
-	VPDPBUSD.BCST 12(R9)(R10*1), Z5, Z4
-	VMOVDQU32     (R8), Z5
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z5, Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   32(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   32(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 0, scale 1
-	VPBROADCASTD  44(R9), Z4
-	VPBROADCASTD  40(R9), Z3
-	VPSUBD        Z4, Z3, Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  44(R9)(R10*1), Z5
-	VPBROADCASTD  40(R9)(R10*1), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	PREFETCHT1    16576(R8)
-	PREFETCHT0    2240(R8)
-	VMOVDQU32     1536(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 512(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 16(R9), Z5, Z3
-	VPDPBUSD.BCST 16(R9)(R10*1), Z5, Z4
-	VMOVDQU32     1600(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 576(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 20(R9), Z5, Z3
-	VPDPBUSD.BCST 20(R9)(R10*1), Z5, Z4
-	PREFETCHT1    16640(R8)
-	PREFETCHT0    2304(R8)
-	VMOVDQU32     1664(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 640(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 24(R9), Z5, Z3
-	VPDPBUSD.BCST 24(R9)(R10*1), Z5, Z4
-	PREFETCHT1    16704(R8)
-	PREFETCHT0    2368(R8)
-	VMOVDQU32     1728(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 704(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 28(R9), Z5, Z3
-	VPDPBUSD.BCST 28(R9)(R10*1), Z5, Z4
-	VMOVDQU32     (R8), Z5
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z5, Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   32(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   32(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  92(R9)(R10*1), Z4
-	VPSRAD        $0x02, Z4, Z4
-	PREFETCHT1    16768(R8)
-	PREFETCHT0    2432(R8)
-	VMOVDQU32     1792(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 256(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 48(R9), Z5, Z3
-	VPDPBUSD.BCST 48(R9)(R10*1), Z5, Z4
-	PREFETCHT1    16832(R8)
-	PREFETCHT0    2496(R8)
-	VMOVDQU32     1856(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 320(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 52(R9), Z5, Z3
-	VPDPBUSD.BCST 52(R9)(R10*1), Z5, Z4
-	VMOVDQU32     1920(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 384(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 56(R9), Z5, Z3
-	VPDPBUSD.BCST 56(R9)(R10*1), Z5, Z4
-	PREFETCHT1    16896(R8)
-	PREFETCHT0    2560(R8)
-	VMOVDQU32     1984(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 448(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 60(R9), Z5, Z3
-	VPDPBUSD.BCST 60(R9)(R10*1), Z5, Z4
-	VMOVDQU32     (R8), Z5
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z5, Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   80(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   80(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 1, scale 1
-	VPBROADCASTD  92(R9), Z4
-	VPBROADCASTD  88(R9), Z3
-	VPSUBD        Z4, Z3, Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  92(R9)(R10*1), Z5
-	VPBROADCASTD  88(R9)(R10*1), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	PREFETCHT1    16960(R8)
-	PREFETCHT0    2624(R8)
-	VMOVDQU32     2048(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 512(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 64(R9), Z5, Z3
-	VPDPBUSD.BCST 64(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17024(R8)
-	PREFETCHT0    2688(R8)
-	VMOVDQU32     2112(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 576(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 68(R9), Z5, Z3
-	VPDPBUSD.BCST 68(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17088(R8)
-	PREFETCHT0    2752(R8)
-	VMOVDQU32     2176(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 640(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 72(R9), Z5, Z3
-	VPDPBUSD.BCST 72(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17152(R8)
-	PREFETCHT0    2816(R8)
-	VMOVDQU32     2240(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 704(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 76(R9), Z5, Z3
-	VPDPBUSD.BCST 76(R9)(R10*1), Z5, Z4
-	VMOVDQU32     (R8), Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   80(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   80(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  140(R9)(R10*1), Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPSRLD        $0x04, 1280(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     256(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 96(R9), Z5, Z3
-	VPDPBUSD.BCST 96(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17216(R8)
-	PREFETCHT0    2880(R8)
-	VPSRLD        $0x04, 1344(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     320(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 100(R9), Z5, Z3
-	VPDPBUSD.BCST 100(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17280(R8)
-	PREFETCHT0    2944(R8)
-	VPSRLD        $0x04, 1408(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     384(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 104(R9), Z5, Z3
-	VPDPBUSD.BCST 104(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17344(R8)
-	PREFETCHT0    3008(R8)
-	VPSRLD        $0x04, 1472(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     448(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 108(R9), Z5, Z3
-	VPDPBUSD.BCST 108(R9)(R10*1), Z5, Z4
-	VMOVDQU32     64(R8), Z5
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z5, Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   128(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   128(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 2, scale 1
-	VPBROADCASTD  140(R9), Z4
-	VPBROADCASTD  136(R9), Z3
-	VPSUBD        Z4, Z3, Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  140(R9)(R10*1), Z5
-	VPBROADCASTD  136(R9)(R10*1), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	PREFETCHT1    17408(R8)
-	PREFETCHT0    3072(R8)
-	VPSRLD        $0x04, 1536(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     512(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 112(R9), Z5, Z3
-	VPDPBUSD.BCST 112(R9)(R10*1), Z5, Z4
-	VPSRLD        $0x04, 1600(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     576(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 116(R9), Z5, Z3
-	VPDPBUSD.BCST 116(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17472(R8)
-	PREFETCHT0    3136(R8)
-	VPSRLD        $0x04, 1664(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     640(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 120(R9), Z5, Z3
-	VPDPBUSD.BCST 120(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17536(R8)
-	PREFETCHT0    3200(R8)
-	VPSRLD        $0x04, 1728(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     704(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 124(R9), Z5, Z3
-	VPDPBUSD.BCST 124(R9)(R10*1), Z5, Z4
-	VMOVDQU32     64(R8), Z5
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z5, Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   128(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   128(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  188(R9)(R10*1), Z4
-	VPSRAD        $0x02, Z4, Z4
-	PREFETCHT1    17600(R8)
-	PREFETCHT0    3264(R8)
-	VPSRLD        $0x04, 1792(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 256(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 144(R9), Z5, Z3
-	VPDPBUSD.BCST 144(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17664(R8)
-	PREFETCHT0    3328(R8)
-	VPSRLD        $0x04, 1856(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 320(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 148(R9), Z5, Z3
-	VPDPBUSD.BCST 148(R9)(R10*1), Z5, Z4
-	VPSRLD        $0x04, 1920(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 384(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 152(R9), Z5, Z3
-	VPDPBUSD.BCST 152(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17728(R8)
-	PREFETCHT0    3392(R8)
-	VPSRLD        $0x04, 1984(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 448(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 156(R9), Z5, Z3
-	VPDPBUSD.BCST 156(R9)(R10*1), Z5, Z4
-	VMOVDQU32     64(R8), Z5
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z5, Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   176(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   176(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 3, scale 1
-	VPBROADCASTD  188(R9), Z4
-	VPBROADCASTD  184(R9), Z3
-	VPSUBD        Z4, Z3, Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  188(R9)(R10*1), Z5
-	VPBROADCASTD  184(R9)(R10*1), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	PREFETCHT1    17792(R8)
-	PREFETCHT0    3456(R8)
-	VPSRLD        $0x04, 2048(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 512(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 160(R9), Z5, Z3
-	VPDPBUSD.BCST 160(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17856(R8)
-	PREFETCHT0    3520(R8)
-	VPSRLD        $0x04, 2112(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 576(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 164(R9), Z5, Z3
-	VPDPBUSD.BCST 164(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17920(R8)
-	PREFETCHT0    3584(R8)
-	VPSRLD        $0x04, 2176(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 640(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 168(R9), Z5, Z3
-	VPDPBUSD.BCST 168(R9)(R10*1), Z5, Z4
-	PREFETCHT1    17984(R8)
-	PREFETCHT0    3648(R8)
-	VPSRLD        $0x04, 2240(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 704(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 172(R9), Z5, Z3
-	VPDPBUSD.BCST 172(R9)(R10*1), Z5, Z4
-	VMOVDQU32     64(R8), Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   176(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   176(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 4, scale 0
-	VPBROADCASTD  236(R9), Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  236(R9)(R10*1), Z4
-	VPSRAD        $0x02, Z4, Z4
-	VMOVDQU32     2304(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 768(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 192(R9), Z5, Z3
-	VPDPBUSD.BCST 192(R9)(R10*1), Z5, Z4
-	PREFETCHT1    18048(R8)
-	PREFETCHT0    3712(R8)
-	VMOVDQU32     2368(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 832(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 196(R9), Z5, Z3
-	VPDPBUSD.BCST 196(R9)(R10*1), Z5, Z4
-	PREFETCHT1    18112(R8)
-	PREFETCHT0    3776(R8)
-	VMOVDQU32     2432(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 896(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 200(R9), Z5, Z3
-	VPDPBUSD.BCST 200(R9)(R10*1), Z5, Z4
-	PREFETCHT1    18176(R8)
-	PREFETCHT0    3840(R8)
-	VMOVDQU32     2496(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 960(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 204(R9), Z5, Z3
-	VPDPBUSD.BCST 204(R9)(R10*1), Z5, Z4
-	VMOVDQU32     128(R8), Z5
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z5, Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   224(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   224(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 4, scale 1
-	VPBROADCASTD  236(R9), Z4
-	VPBROADCASTD  232(R9), Z3
-	VPSUBD        Z4, Z3, Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  236(R9)(R10*1), Z5
-	VPBROADCASTD  232(R9)(R10*1), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	PREFETCHT1    18240(R8)
-	PREFETCHT0    3904(R8)
-	VMOVDQU32     2560(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 1024(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 208(R9), Z5, Z3
-	VPDPBUSD.BCST 208(R9)(R10*1), Z5, Z4
-	VMOVDQU32     2624(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 1088(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 212(R9), Z5, Z3
-	VPDPBUSD.BCST 212(R9)(R10*1), Z5, Z4
-	PREFETCHT1    18304(R8)
-	PREFETCHT0    3968(R8)
-	VMOVDQU32     2688(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 1152(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 216(R9), Z5, Z3
-	VPDPBUSD.BCST 216(R9)(R10*1), Z5, Z4
-	PREFETCHT1    18368(R8)
-	PREFETCHT0    4032(R8)
-	VMOVDQU32     2752(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x04, 1216(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 220(R9), Z5, Z3
-	VPDPBUSD.BCST 220(R9)(R10*1), Z5, Z4
-	VMOVDQU32     128(R8), Z5
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z5, Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   224(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   224(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  284(R9)(R10*1), Z4
-	VPSRAD        $0x02, Z4, Z4
-	PREFETCHT1    18432(R8)
-	PREFETCHT0    4096(R8)
-	VMOVDQU32     2816(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 768(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 240(R9), Z5, Z3
-	VPDPBUSD.BCST 240(R9)(R10*1), Z5, Z4
-	PREFETCHT1    18496(R8)
-	PREFETCHT0    4160(R8)
-	VMOVDQU32     2880(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 832(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 244(R9), Z5, Z3
-	VPDPBUSD.BCST 244(R9)(R10*1), Z5, Z4
-	VMOVDQU32     2944(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 896(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 248(R9), Z5, Z3
-	VPDPBUSD.BCST 248(R9)(R10*1), Z5, Z4
-	PREFETCHT1    18560(R8)
-	PREFETCHT0    4224(R8)
-	VMOVDQU32     3008(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 960(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 252(R9), Z5, Z3
-	VPDPBUSD.BCST 252(R9)(R10*1), Z5, Z4
-	VMOVDQU32     128(R8), Z5
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z5, Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   272(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   272(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 5, scale 1
-	VPBROADCASTD  284(R9), Z4
-	VPBROADCASTD  280(R9), Z3
-	VPSUBD        Z4, Z3, Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  284(R9)(R10*1), Z5
-	VPBROADCASTD  280(R9)(R10*1), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	PREFETCHT1    18624(R8)
-	PREFETCHT0    4288(R8)
-	VMOVDQU32     3072(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 1024(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 256(R9), Z5, Z3
-	VPDPBUSD.BCST 256(R9)(R10*1), Z5, Z4
-	PREFETCHT1    18688(R8)
-	PREFETCHT0    4352(R8)
-	VMOVDQU32     3136(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 1088(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 260(R9), Z5, Z3
-	VPDPBUSD.BCST 260(R9)(R10*1), Z5, Z4
-	PREFETCHT1    18752(R8)
-	PREFETCHT0    4416(R8)
-	VMOVDQU32     3200(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 1152(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 264(R9), Z5, Z3
-	VPDPBUSD.BCST 264(R9)(R10*1), Z5, Z4
-	PREFETCHT1    18816(R8)
-	PREFETCHT0    4480(R8)
-	VMOVDQU32     3264(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSLLD        $0x02, 1216(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 268(R9), Z5, Z3
-	VPDPBUSD.BCST 268(R9)(R10*1), Z5, Z4
-	VMOVDQU32     128(R8), Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   272(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   272(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  332(R9)(R10*1), Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPSRLD        $0x04, 2304(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     768(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 288(R9), Z5, Z3
-	VPDPBUSD.BCST 288(R9)(R10*1), Z5, Z4
-	PREFETCHT1    18880(R8)
-	PREFETCHT0    4544(R8)
-	VPSRLD        $0x04, 2368(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     832(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 292(R9), Z5, Z3
-	VPDPBUSD.BCST 292(R9)(R10*1), Z5, Z4
-	PREFETCHT1    18944(R8)
-	PREFETCHT0    4608(R8)
-	VPSRLD        $0x04, 2432(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     896(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 296(R9), Z5, Z3
-	VPDPBUSD.BCST 296(R9)(R10*1), Z5, Z4
-	PREFETCHT1    19008(R8)
-	PREFETCHT0    4672(R8)
-	VPSRLD        $0x04, 2496(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     960(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 300(R9), Z5, Z3
-	VPDPBUSD.BCST 300(R9)(R10*1), Z5, Z4
-	VMOVDQU32     192(R8), Z5
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z5, Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   320(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   320(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 6, scale 1
-	VPBROADCASTD  332(R9), Z4
-	VPBROADCASTD  328(R9), Z3
-	VPSUBD        Z4, Z3, Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  332(R9)(R10*1), Z5
-	VPBROADCASTD  328(R9)(R10*1), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	PREFETCHT1    19072(R8)
-	PREFETCHT0    4736(R8)
-	VPSRLD        $0x04, 2560(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     1024(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 304(R9), Z5, Z3
-	VPDPBUSD.BCST 304(R9)(R10*1), Z5, Z4
-	VPSRLD        $0x04, 2624(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     1088(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 308(R9), Z5, Z3
-	VPDPBUSD.BCST 308(R9)(R10*1), Z5, Z4
-	PREFETCHT1    19136(R8)
-	PREFETCHT0    4800(R8)
-	VPSRLD        $0x04, 2688(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     1152(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 312(R9), Z5, Z3
-	VPDPBUSD.BCST 312(R9)(R10*1), Z5, Z4
-	PREFETCHT1    19200(R8)
-	PREFETCHT0    4864(R8)
-	VPSRLD        $0x04, 2752(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VMOVDQU32     1216(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 316(R9), Z5, Z3
-	VPDPBUSD.BCST 316(R9)(R10*1), Z5, Z4
-	VMOVDQU32     192(R8), Z5
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z5, Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   320(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   320(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  380(R9)(R10*1), Z4
-	VPSRAD        $0x02, Z4, Z4
-	PREFETCHT1    19264(R8)
-	PREFETCHT0    4928(R8)
-	VPSRLD        $0x04, 2816(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 768(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 336(R9), Z5, Z3
-	VPDPBUSD.BCST 336(R9)(R10*1), Z5, Z4
-	PREFETCHT1    19328(R8)
-	PREFETCHT0    4992(R8)
-	VPSRLD        $0x04, 2880(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 832(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 340(R9), Z5, Z3
-	VPDPBUSD.BCST 340(R9)(R10*1), Z5, Z4
-	VPSRLD        $0x04, 2944(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 896(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 344(R9), Z5, Z3
-	VPDPBUSD.BCST 344(R9)(R10*1), Z5, Z4
-	PREFETCHT1    19392(R8)
-	PREFETCHT0    5056(R8)
-	VPSRLD        $0x04, 3008(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 960(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 348(R9), Z5, Z3
-	VPDPBUSD.BCST 348(R9)(R10*1), Z5, Z4
-	VMOVDQU32     192(R8), Z5
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z5, Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   368(R9), Z5, Z6
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z6, Z3, Z0
-	VMULPS.BCST   368(R9)(R10*1), Z5, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z1
-
-	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z4
-	VPBROADCASTD  376(R9), Z3
-	VPSUBD        Z4, Z3, Z3
-	VPSRAD        $0x02, Z3, Z3
-	VPBROADCASTD  380(R9)(R10*1), Z5
-	VPBROADCASTD  376(R9)(R10*1), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	PREFETCHT1    19456(R8)
-	PREFETCHT0    5120(R8)
-	VPSRLD        $0x04, 3072(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 1024(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 352(R9), Z5, Z3
-	VPDPBUSD.BCST 352(R9)(R10*1), Z5, Z4
-	PREFETCHT1    19520(R8)
-	PREFETCHT0    5184(R8)
-	VPSRLD        $0x04, 3136(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 1088(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 356(R9), Z5, Z3
-	VPDPBUSD.BCST 356(R9)(R10*1), Z5, Z4
-	PREFETCHT1    19584(R8)
-	PREFETCHT0    5248(R8)
-	VPSRLD        $0x04, 3200(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 1152(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 360(R9), Z5, Z3
-	VPDPBUSD.BCST 360(R9)(R10*1), Z5, Z4
-	PREFETCHT1    19648(R8)
-	PREFETCHT0    5312(R8)
-	VPSRLD        $0x04, 3264(R8), Z5
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z5, Z5
-	VPSRLD        $0x02, 1216(R8), Z6
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z6, Z5
-	VPDPBUSD.BCST 364(R9), Z5, Z3
-	VPDPBUSD.BCST 364(R9)(R10*1), Z5, Z4
-	VMOVDQU32     192(R8), Z5
-	VPSRAD        $0x18, Z5, Z5
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z2, Z5, Z5
-	VMULPS.BCST   368(R9), Z5, Z2
-	VCVTDQ2PS     Z3, Z3
-	VFMADD231PS   Z2, Z3, Z0
-	VMULPS.BCST   368(R9)(R10*1), Z5, Z2
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z2, Z4, Z1
-	ADDQ          $0x00000180, R9
-	ADDQ          $0x20, DI
-	ADDQ          $0x00000d00, R8
-	DECQ          R11
-	JNZ           block
-	MOVQ          64(AX), DI
-	VMOVUPS       Z0, (CX)
-	VMOVUPS       Z1, (CX)(DI*1)
-	ADDQ          $0x40, CX
-	ADDQ          16(AX), BX
-	ADDQ          16(AX), SI
-	DECQ          DX
-	JNZ           tile
-	VZEROUPPER
-	RET
-
-// func Gemv_q6_kx16_q8x_16x3_avx512vnni(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_q6_kx16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
-
-tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
-	MOVQ   40(AX), R9
-	MOVQ   48(AX), R10
-	MOVQ   32(AX), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-
-block:
-	VCVTPH2PS (DI), Z3
-
-	// sub-block 0, scale 0
-	VPBROADCASTD  44(R9), Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  44(R9)(R10*1), Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  44(R9)(R10*2), Z6
-	VPSRAD        $0x02, Z6, Z6
-	VMOVDQU32     1280(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 256(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST (R9), Z7, Z4
-	VPDPBUSD.BCST (R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST (R9)(R10*2), Z7, Z6
-	PREFETCHT1    16384(R8)
-	PREFETCHT0    2048(R8)
-	VMOVDQU32     1344(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 320(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 4(R9), Z7, Z4
-	VPDPBUSD.BCST 4(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 4(R9)(R10*2), Z7, Z6
-	PREFETCHT1    16448(R8)
-	PREFETCHT0    2112(R8)
-	VMOVDQU32     1408(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 384(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 8(R9), Z7, Z4
-	VPDPBUSD.BCST 8(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 8(R9)(R10*2), Z7, Z6
-	PREFETCHT1    16512(R8)
-	PREFETCHT0    2176(R8)
-	VMOVDQU32     1472(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 448(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 12(R9), Z7, Z4
-	VPDPBUSD.BCST 12(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 12(R9)(R10*2), Z7, Z6
-	VMOVDQU32     (R8), Z7
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z7, Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   32(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   32(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   32(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 0, scale 1
-	VPBROADCASTD  44(R9), Z5
-	VPBROADCASTD  40(R9), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  44(R9)(R10*1), Z6
-	VPBROADCASTD  40(R9)(R10*1), Z5
-	VPSUBD        Z6, Z5, Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  44(R9)(R10*2), Z7
-	VPBROADCASTD  40(R9)(R10*2), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x02, Z6, Z6
-	PREFETCHT1    16576(R8)
-	PREFETCHT0    2240(R8)
-	VMOVDQU32     1536(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 512(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 16(R9), Z7, Z4
-	VPDPBUSD.BCST 16(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 16(R9)(R10*2), Z7, Z6
-	VMOVDQU32     1600(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 576(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 20(R9), Z7, Z4
-	VPDPBUSD.BCST 20(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 20(R9)(R10*2), Z7, Z6
-	PREFETCHT1    16640(R8)
-	PREFETCHT0    2304(R8)
-	VMOVDQU32     1664(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 640(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 24(R9), Z7, Z4
-	VPDPBUSD.BCST 24(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 24(R9)(R10*2), Z7, Z6
-	PREFETCHT1    16704(R8)
-	PREFETCHT0    2368(R8)
-	VMOVDQU32     1728(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 704(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 28(R9), Z7, Z4
-	VPDPBUSD.BCST 28(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 28(R9)(R10*2), Z7, Z6
-	VMOVDQU32     (R8), Z7
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z7, Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   32(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   32(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   32(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  92(R9)(R10*1), Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  92(R9)(R10*2), Z6
-	VPSRAD        $0x02, Z6, Z6
-	PREFETCHT1    16768(R8)
-	PREFETCHT0    2432(R8)
-	VMOVDQU32     1792(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 256(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 48(R9), Z7, Z4
-	VPDPBUSD.BCST 48(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 48(R9)(R10*2), Z7, Z6
-	PREFETCHT1    16832(R8)
-	PREFETCHT0    2496(R8)
-	VMOVDQU32     1856(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 320(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 52(R9), Z7, Z4
-	VPDPBUSD.BCST 52(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 52(R9)(R10*2), Z7, Z6
-	VMOVDQU32     1920(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 384(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 56(R9), Z7, Z4
-	VPDPBUSD.BCST 56(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 56(R9)(R10*2), Z7, Z6
-	PREFETCHT1    16896(R8)
-	PREFETCHT0    2560(R8)
-	VMOVDQU32     1984(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 448(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 60(R9), Z7, Z4
-	VPDPBUSD.BCST 60(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 60(R9)(R10*2), Z7, Z6
-	VMOVDQU32     (R8), Z7
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z7, Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   80(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   80(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   80(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 1, scale 1
-	VPBROADCASTD  92(R9), Z5
-	VPBROADCASTD  88(R9), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  92(R9)(R10*1), Z6
-	VPBROADCASTD  88(R9)(R10*1), Z5
-	VPSUBD        Z6, Z5, Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  92(R9)(R10*2), Z7
-	VPBROADCASTD  88(R9)(R10*2), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x02, Z6, Z6
-	PREFETCHT1    16960(R8)
-	PREFETCHT0    2624(R8)
-	VMOVDQU32     2048(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 512(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 64(R9), Z7, Z4
-	VPDPBUSD.BCST 64(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 64(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17024(R8)
-	PREFETCHT0    2688(R8)
-	VMOVDQU32     2112(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 576(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 68(R9), Z7, Z4
-	VPDPBUSD.BCST 68(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 68(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17088(R8)
-	PREFETCHT0    2752(R8)
-	VMOVDQU32     2176(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 640(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 72(R9), Z7, Z4
-	VPDPBUSD.BCST 72(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 72(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17152(R8)
-	PREFETCHT0    2816(R8)
-	VMOVDQU32     2240(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 704(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 76(R9), Z7, Z4
-	VPDPBUSD.BCST 76(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 76(R9)(R10*2), Z7, Z6
-	VMOVDQU32     (R8), Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   80(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   80(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   80(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  140(R9)(R10*1), Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  140(R9)(R10*2), Z6
-	VPSRAD        $0x02, Z6, Z6
-	VPSRLD        $0x04, 1280(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     256(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 96(R9), Z7, Z4
-	VPDPBUSD.BCST 96(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 96(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17216(R8)
-	PREFETCHT0    2880(R8)
-	VPSRLD        $0x04, 1344(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     320(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 100(R9), Z7, Z4
-	VPDPBUSD.BCST 100(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 100(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17280(R8)
-	PREFETCHT0    2944(R8)
-	VPSRLD        $0x04, 1408(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     384(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 104(R9), Z7, Z4
-	VPDPBUSD.BCST 104(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 104(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17344(R8)
-	PREFETCHT0    3008(R8)
-	VPSRLD        $0x04, 1472(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     448(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 108(R9), Z7, Z4
-	VPDPBUSD.BCST 108(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 108(R9)(R10*2), Z7, Z6
-	VMOVDQU32     64(R8), Z7
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z7, Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   128(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   128(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   128(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 2, scale 1
-	VPBROADCASTD  140(R9), Z5
-	VPBROADCASTD  136(R9), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  140(R9)(R10*1), Z6
-	VPBROADCASTD  136(R9)(R10*1), Z5
-	VPSUBD        Z6, Z5, Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  140(R9)(R10*2), Z7
-	VPBROADCASTD  136(R9)(R10*2), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x02, Z6, Z6
-	PREFETCHT1    17408(R8)
-	PREFETCHT0    3072(R8)
-	VPSRLD        $0x04, 1536(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     512(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 112(R9), Z7, Z4
-	VPDPBUSD.BCST 112(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 112(R9)(R10*2), Z7, Z6
-	VPSRLD        $0x04, 1600(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     576(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 116(R9), Z7, Z4
-	VPDPBUSD.BCST 116(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 116(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17472(R8)
-	PREFETCHT0    3136(R8)
-	VPSRLD        $0x04, 1664(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     640(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 120(R9), Z7, Z4
-	VPDPBUSD.BCST 120(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 120(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17536(R8)
-	PREFETCHT0    3200(R8)
-	VPSRLD        $0x04, 1728(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     704(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 124(R9), Z7, Z4
-	VPDPBUSD.BCST 124(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 124(R9)(R10*2), Z7, Z6
-	VMOVDQU32     64(R8), Z7
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z7, Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   128(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   128(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   128(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  188(R9)(R10*1), Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  188(R9)(R10*2), Z6
-	VPSRAD        $0x02, Z6, Z6
-	PREFETCHT1    17600(R8)
-	PREFETCHT0    3264(R8)
-	VPSRLD        $0x04, 1792(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 256(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 144(R9), Z7, Z4
-	VPDPBUSD.BCST 144(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 144(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17664(R8)
-	PREFETCHT0    3328(R8)
-	VPSRLD        $0x04, 1856(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 320(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 148(R9), Z7, Z4
-	VPDPBUSD.BCST 148(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 148(R9)(R10*2), Z7, Z6
-	VPSRLD        $0x04, 1920(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 384(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 152(R9), Z7, Z4
-	VPDPBUSD.BCST 152(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 152(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17728(R8)
-	PREFETCHT0    3392(R8)
-	VPSRLD        $0x04, 1984(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 448(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 156(R9), Z7, Z4
-	VPDPBUSD.BCST 156(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 156(R9)(R10*2), Z7, Z6
-	VMOVDQU32     64(R8), Z7
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z7, Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   176(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   176(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   176(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 3, scale 1
-	VPBROADCASTD  188(R9), Z5
-	VPBROADCASTD  184(R9), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  188(R9)(R10*1), Z6
-	VPBROADCASTD  184(R9)(R10*1), Z5
-	VPSUBD        Z6, Z5, Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  188(R9)(R10*2), Z7
-	VPBROADCASTD  184(R9)(R10*2), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x02, Z6, Z6
-	PREFETCHT1    17792(R8)
-	PREFETCHT0    3456(R8)
-	VPSRLD        $0x04, 2048(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 512(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 160(R9), Z7, Z4
-	VPDPBUSD.BCST 160(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 160(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17856(R8)
-	PREFETCHT0    3520(R8)
-	VPSRLD        $0x04, 2112(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 576(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 164(R9), Z7, Z4
-	VPDPBUSD.BCST 164(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 164(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17920(R8)
-	PREFETCHT0    3584(R8)
-	VPSRLD        $0x04, 2176(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 640(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 168(R9), Z7, Z4
-	VPDPBUSD.BCST 168(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 168(R9)(R10*2), Z7, Z6
-	PREFETCHT1    17984(R8)
-	PREFETCHT0    3648(R8)
-	VPSRLD        $0x04, 2240(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 704(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 172(R9), Z7, Z4
-	VPDPBUSD.BCST 172(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 172(R9)(R10*2), Z7, Z6
-	VMOVDQU32     64(R8), Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   176(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   176(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   176(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 4, scale 0
-	VPBROADCASTD  236(R9), Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  236(R9)(R10*1), Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  236(R9)(R10*2), Z6
-	VPSRAD        $0x02, Z6, Z6
-	VMOVDQU32     2304(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 768(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 192(R9), Z7, Z4
-	VPDPBUSD.BCST 192(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 192(R9)(R10*2), Z7, Z6
-	PREFETCHT1    18048(R8)
-	PREFETCHT0    3712(R8)
-	VMOVDQU32     2368(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 832(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 196(R9), Z7, Z4
-	VPDPBUSD.BCST 196(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 196(R9)(R10*2), Z7, Z6
-	PREFETCHT1    18112(R8)
-	PREFETCHT0    3776(R8)
-	VMOVDQU32     2432(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 896(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 200(R9), Z7, Z4
-	VPDPBUSD.BCST 200(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 200(R9)(R10*2), Z7, Z6
-	PREFETCHT1    18176(R8)
-	PREFETCHT0    3840(R8)
-	VMOVDQU32     2496(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 960(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 204(R9), Z7, Z4
-	VPDPBUSD.BCST 204(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 204(R9)(R10*2), Z7, Z6
-	VMOVDQU32     128(R8), Z7
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z7, Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   224(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   224(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   224(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 4, scale 1
-	VPBROADCASTD  236(R9), Z5
-	VPBROADCASTD  232(R9), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  236(R9)(R10*1), Z6
-	VPBROADCASTD  232(R9)(R10*1), Z5
-	VPSUBD        Z6, Z5, Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  236(R9)(R10*2), Z7
-	VPBROADCASTD  232(R9)(R10*2), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x02, Z6, Z6
-	PREFETCHT1    18240(R8)
-	PREFETCHT0    3904(R8)
-	VMOVDQU32     2560(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 1024(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 208(R9), Z7, Z4
-	VPDPBUSD.BCST 208(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 208(R9)(R10*2), Z7, Z6
-	VMOVDQU32     2624(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 1088(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 212(R9), Z7, Z4
-	VPDPBUSD.BCST 212(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 212(R9)(R10*2), Z7, Z6
-	PREFETCHT1    18304(R8)
-	PREFETCHT0    3968(R8)
-	VMOVDQU32     2688(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 1152(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 216(R9), Z7, Z4
-	VPDPBUSD.BCST 216(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 216(R9)(R10*2), Z7, Z6
-	PREFETCHT1    18368(R8)
-	PREFETCHT0    4032(R8)
-	VMOVDQU32     2752(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x04, 1216(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 220(R9), Z7, Z4
-	VPDPBUSD.BCST 220(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 220(R9)(R10*2), Z7, Z6
-	VMOVDQU32     128(R8), Z7
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z7, Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   224(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   224(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   224(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  284(R9)(R10*1), Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  284(R9)(R10*2), Z6
-	VPSRAD        $0x02, Z6, Z6
-	PREFETCHT1    18432(R8)
-	PREFETCHT0    4096(R8)
-	VMOVDQU32     2816(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 768(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 240(R9), Z7, Z4
-	VPDPBUSD.BCST 240(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 240(R9)(R10*2), Z7, Z6
-	PREFETCHT1    18496(R8)
-	PREFETCHT0    4160(R8)
-	VMOVDQU32     2880(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 832(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 244(R9), Z7, Z4
-	VPDPBUSD.BCST 244(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 244(R9)(R10*2), Z7, Z6
-	VMOVDQU32     2944(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 896(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 248(R9), Z7, Z4
-	VPDPBUSD.BCST 248(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 248(R9)(R10*2), Z7, Z6
-	PREFETCHT1    18560(R8)
-	PREFETCHT0    4224(R8)
-	VMOVDQU32     3008(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 960(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 252(R9), Z7, Z4
-	VPDPBUSD.BCST 252(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 252(R9)(R10*2), Z7, Z6
-	VMOVDQU32     128(R8), Z7
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z7, Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   272(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   272(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   272(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 5, scale 1
-	VPBROADCASTD  284(R9), Z5
-	VPBROADCASTD  280(R9), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  284(R9)(R10*1), Z6
-	VPBROADCASTD  280(R9)(R10*1), Z5
-	VPSUBD        Z6, Z5, Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  284(R9)(R10*2), Z7
-	VPBROADCASTD  280(R9)(R10*2), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x02, Z6, Z6
-	PREFETCHT1    18624(R8)
-	PREFETCHT0    4288(R8)
-	VMOVDQU32     3072(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 1024(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 256(R9), Z7, Z4
-	VPDPBUSD.BCST 256(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 256(R9)(R10*2), Z7, Z6
-	PREFETCHT1    18688(R8)
-	PREFETCHT0    4352(R8)
-	VMOVDQU32     3136(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 1088(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 260(R9), Z7, Z4
-	VPDPBUSD.BCST 260(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 260(R9)(R10*2), Z7, Z6
-	PREFETCHT1    18752(R8)
-	PREFETCHT0    4416(R8)
-	VMOVDQU32     3200(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 1152(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 264(R9), Z7, Z4
-	VPDPBUSD.BCST 264(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 264(R9)(R10*2), Z7, Z6
-	PREFETCHT1    18816(R8)
-	PREFETCHT0    4480(R8)
-	VMOVDQU32     3264(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSLLD        $0x02, 1216(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 268(R9), Z7, Z4
-	VPDPBUSD.BCST 268(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 268(R9)(R10*2), Z7, Z6
-	VMOVDQU32     128(R8), Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   272(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   272(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   272(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  332(R9)(R10*1), Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  332(R9)(R10*2), Z6
-	VPSRAD        $0x02, Z6, Z6
-	VPSRLD        $0x04, 2304(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     768(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 288(R9), Z7, Z4
-	VPDPBUSD.BCST 288(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 288(R9)(R10*2), Z7, Z6
-	PREFETCHT1    18880(R8)
-	PREFETCHT0    4544(R8)
-	VPSRLD        $0x04, 2368(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     832(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 292(R9), Z7, Z4
-	VPDPBUSD.BCST 292(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 292(R9)(R10*2), Z7, Z6
-	PREFETCHT1    18944(R8)
-	PREFETCHT0    4608(R8)
-	VPSRLD        $0x04, 2432(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     896(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 296(R9), Z7, Z4
-	VPDPBUSD.BCST 296(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 296(R9)(R10*2), Z7, Z6
-	PREFETCHT1    19008(R8)
-	PREFETCHT0    4672(R8)
-	VPSRLD        $0x04, 2496(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     960(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 300(R9), Z7, Z4
-	VPDPBUSD.BCST 300(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 300(R9)(R10*2), Z7, Z6
-	VMOVDQU32     192(R8), Z7
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z7, Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   320(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   320(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   320(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 6, scale 1
-	VPBROADCASTD  332(R9), Z5
-	VPBROADCASTD  328(R9), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  332(R9)(R10*1), Z6
-	VPBROADCASTD  328(R9)(R10*1), Z5
-	VPSUBD        Z6, Z5, Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  332(R9)(R10*2), Z7
-	VPBROADCASTD  328(R9)(R10*2), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x02, Z6, Z6
-	PREFETCHT1    19072(R8)
-	PREFETCHT0    4736(R8)
-	VPSRLD        $0x04, 2560(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     1024(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 304(R9), Z7, Z4
-	VPDPBUSD.BCST 304(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 304(R9)(R10*2), Z7, Z6
-	VPSRLD        $0x04, 2624(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     1088(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 308(R9), Z7, Z4
-	VPDPBUSD.BCST 308(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 308(R9)(R10*2), Z7, Z6
-	PREFETCHT1    19136(R8)
-	PREFETCHT0    4800(R8)
-	VPSRLD        $0x04, 2688(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     1152(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 312(R9), Z7, Z4
-	VPDPBUSD.BCST 312(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 312(R9)(R10*2), Z7, Z6
-	PREFETCHT1    19200(R8)
-	PREFETCHT0    4864(R8)
-	VPSRLD        $0x04, 2752(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VMOVDQU32     1216(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 316(R9), Z7, Z4
-	VPDPBUSD.BCST 316(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 316(R9)(R10*2), Z7, Z6
-	VMOVDQU32     192(R8), Z7
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z7, Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   320(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   320(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   320(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  380(R9)(R10*1), Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  380(R9)(R10*2), Z6
-	VPSRAD        $0x02, Z6, Z6
-	PREFETCHT1    19264(R8)
-	PREFETCHT0    4928(R8)
-	VPSRLD        $0x04, 2816(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 768(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 336(R9), Z7, Z4
-	VPDPBUSD.BCST 336(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 336(R9)(R10*2), Z7, Z6
-	PREFETCHT1    19328(R8)
-	PREFETCHT0    4992(R8)
-	VPSRLD        $0x04, 2880(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 832(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 340(R9), Z7, Z4
-	VPDPBUSD.BCST 340(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 340(R9)(R10*2), Z7, Z6
-	VPSRLD        $0x04, 2944(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 896(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 344(R9), Z7, Z4
-	VPDPBUSD.BCST 344(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 344(R9)(R10*2), Z7, Z6
-	PREFETCHT1    19392(R8)
-	PREFETCHT0    5056(R8)
-	VPSRLD        $0x04, 3008(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 960(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 348(R9), Z7, Z4
-	VPDPBUSD.BCST 348(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 348(R9)(R10*2), Z7, Z6
-	VMOVDQU32     192(R8), Z7
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z7, Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   368(R9), Z7, Z8
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z8, Z4, Z0
-	VMULPS.BCST   368(R9)(R10*1), Z7, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z1
-	VMULPS.BCST   368(R9)(R10*2), Z7, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z2
-
-	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z5
-	VPBROADCASTD  376(R9), Z4
-	VPSUBD        Z5, Z4, Z4
-	VPSRAD        $0x02, Z4, Z4
-	VPBROADCASTD  380(R9)(R10*1), Z6
-	VPBROADCASTD  376(R9)(R10*1), Z5
-	VPSUBD        Z6, Z5, Z5
-	VPSRAD        $0x02, Z5, Z5
-	VPBROADCASTD  380(R9)(R10*2), Z7
-	VPBROADCASTD  376(R9)(R10*2), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x02, Z6, Z6
-	PREFETCHT1    19456(R8)
-	PREFETCHT0    5120(R8)
-	VPSRLD        $0x04, 3072(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 1024(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 352(R9), Z7, Z4
-	VPDPBUSD.BCST 352(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 352(R9)(R10*2), Z7, Z6
-	PREFETCHT1    19520(R8)
-	PREFETCHT0    5184(R8)
-	VPSRLD        $0x04, 3136(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 1088(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 356(R9), Z7, Z4
-	VPDPBUSD.BCST 356(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 356(R9)(R10*2), Z7, Z6
-	PREFETCHT1    19584(R8)
-	PREFETCHT0    5248(R8)
-	VPSRLD        $0x04, 3200(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 1152(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 360(R9), Z7, Z4
-	VPDPBUSD.BCST 360(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 360(R9)(R10*2), Z7, Z6
-	PREFETCHT1    19648(R8)
-	PREFETCHT0    5312(R8)
-	VPSRLD        $0x04, 3264(R8), Z7
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z7, Z7
-	VPSRLD        $0x02, 1216(R8), Z8
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z8, Z7
-	VPDPBUSD.BCST 364(R9), Z7, Z4
-	VPDPBUSD.BCST 364(R9)(R10*1), Z7, Z5
-	VPDPBUSD.BCST 364(R9)(R10*2), Z7, Z6
-	VMOVDQU32     192(R8), Z7
-	VPSRAD        $0x18, Z7, Z7
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z3, Z7, Z7
-	VMULPS.BCST   368(R9), Z7, Z3
-	VCVTDQ2PS     Z4, Z4
-	VFMADD231PS   Z3, Z4, Z0
-	VMULPS.BCST   368(R9)(R10*1), Z7, Z3
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z3, Z5, Z1
-	VMULPS.BCST   368(R9)(R10*2), Z7, Z3
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z3, Z6, Z2
-	ADDQ          $0x00000180, R9
-	ADDQ          $0x20, DI
-	ADDQ          $0x00000d00, R8
-	DECQ          R11
-	JNZ           block
-	MOVQ          64(AX), DI
-	VMOVUPS       Z0, (CX)
-	VMOVUPS       Z1, (CX)(DI*1)
-	VMOVUPS       Z2, (CX)(DI*2)
-	ADDQ          $0x40, CX
-	ADDQ          16(AX), BX
-	ADDQ          16(AX), SI
-	DECQ          DX
-	JNZ           tile
-	VZEROUPPER
-	RET
-
-// func Gemv_q6_kx16_q8x_16x4_avx512vnni(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_q6_kx16_q8x_16x4_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
-
-tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
-	MOVQ   40(AX), R9
-	MOVQ   48(AX), R10
-	LEAQ   (R10)(R10*2), R11
-	MOVQ   32(AX), R12
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
@@ -2739,65 +898,43 @@ block:
 	VPSRAD        $0x02, Z5, Z5
 	VPBROADCASTD  44(R9)(R10*1), Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  44(R9)(R10*2), Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  44(R9)(R11*1), Z8
-	VPSRAD        $0x02, Z8, Z8
-	VMOVDQU32     1280(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 256(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST (R9), Z9, Z5
-	VPDPBUSD.BCST (R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST (R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST (R9)(R11*1), Z9, Z8
+	VPANDD        1280(R8), Z0, Z7
+	VPSLLD        $0x04, 256(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST (R9), Z7, Z5
+	VPDPBUSD.BCST (R9)(R10*1), Z7, Z6
 	PREFETCHT1    16384(R8)
 	PREFETCHT0    2048(R8)
-	VMOVDQU32     1344(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 320(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 4(R9), Z9, Z5
-	VPDPBUSD.BCST 4(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 4(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 4(R9)(R11*1), Z9, Z8
+	VPANDD        1344(R8), Z0, Z7
+	VPSLLD        $0x04, 320(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 4(R9), Z7, Z5
+	VPDPBUSD.BCST 4(R9)(R10*1), Z7, Z6
 	PREFETCHT1    16448(R8)
 	PREFETCHT0    2112(R8)
-	VMOVDQU32     1408(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 384(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 8(R9), Z9, Z5
-	VPDPBUSD.BCST 8(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 8(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 8(R9)(R11*1), Z9, Z8
+	VPANDD        1408(R8), Z0, Z7
+	VPSLLD        $0x04, 384(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 8(R9), Z7, Z5
+	VPDPBUSD.BCST 8(R9)(R10*1), Z7, Z6
 	PREFETCHT1    16512(R8)
 	PREFETCHT0    2176(R8)
-	VMOVDQU32     1472(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 448(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 12(R9), Z9, Z5
-	VPDPBUSD.BCST 12(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 12(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 12(R9)(R11*1), Z9, Z8
-	VMOVDQU32     (R8), Z9
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z9, Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   32(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   32(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   32(R9)(R10*2), Z9, Z5
+	VPANDD        1472(R8), Z0, Z7
+	VPSLLD        $0x04, 448(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 12(R9), Z7, Z5
+	VPDPBUSD.BCST 12(R9)(R10*1), Z7, Z6
+	VMOVDQU32     (R8), Z7
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z7, Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   32(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   32(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 0, scale 1
 	VPBROADCASTD  44(R9), Z6
@@ -2808,134 +945,86 @@ block:
 	VPBROADCASTD  40(R9)(R10*1), Z6
 	VPSUBD        Z7, Z6, Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  44(R9)(R10*2), Z8
-	VPBROADCASTD  40(R9)(R10*2), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  44(R9)(R11*1), Z9
-	VPBROADCASTD  40(R9)(R11*1), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x02, Z8, Z8
 	PREFETCHT1    16576(R8)
 	PREFETCHT0    2240(R8)
-	VMOVDQU32     1536(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 512(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 16(R9), Z9, Z5
-	VPDPBUSD.BCST 16(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 16(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 16(R9)(R11*1), Z9, Z8
-	VMOVDQU32     1600(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 576(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 20(R9), Z9, Z5
-	VPDPBUSD.BCST 20(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 20(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 20(R9)(R11*1), Z9, Z8
+	VPANDD        1536(R8), Z0, Z7
+	VPSLLD        $0x04, 512(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 16(R9), Z7, Z5
+	VPDPBUSD.BCST 16(R9)(R10*1), Z7, Z6
+	VPANDD        1600(R8), Z0, Z7
+	VPSLLD        $0x04, 576(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 20(R9), Z7, Z5
+	VPDPBUSD.BCST 20(R9)(R10*1), Z7, Z6
 	PREFETCHT1    16640(R8)
 	PREFETCHT0    2304(R8)
-	VMOVDQU32     1664(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 640(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 24(R9), Z9, Z5
-	VPDPBUSD.BCST 24(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 24(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 24(R9)(R11*1), Z9, Z8
+	VPANDD        1664(R8), Z0, Z7
+	VPSLLD        $0x04, 640(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 24(R9), Z7, Z5
+	VPDPBUSD.BCST 24(R9)(R10*1), Z7, Z6
 	PREFETCHT1    16704(R8)
 	PREFETCHT0    2368(R8)
-	VMOVDQU32     1728(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 704(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 28(R9), Z9, Z5
-	VPDPBUSD.BCST 28(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 28(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 28(R9)(R11*1), Z9, Z8
-	VMOVDQU32     (R8), Z9
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z9, Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   32(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   32(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   32(R9)(R10*2), Z9, Z5
+	VPANDD        1728(R8), Z0, Z7
+	VPSLLD        $0x04, 704(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 28(R9), Z7, Z5
+	VPDPBUSD.BCST 28(R9)(R10*1), Z7, Z6
+	VMOVDQU32     (R8), Z7
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z7, Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   32(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   32(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 1, scale 0
 	VPBROADCASTD  92(R9), Z5
 	VPSRAD        $0x02, Z5, Z5
 	VPBROADCASTD  92(R9)(R10*1), Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  92(R9)(R10*2), Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  92(R9)(R11*1), Z8
-	VPSRAD        $0x02, Z8, Z8
 	PREFETCHT1    16768(R8)
 	PREFETCHT0    2432(R8)
-	VMOVDQU32     1792(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 256(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 48(R9), Z9, Z5
-	VPDPBUSD.BCST 48(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 48(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 48(R9)(R11*1), Z9, Z8
+	VPANDD        1792(R8), Z0, Z7
+	VPSLLD        $0x02, 256(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 48(R9), Z7, Z5
+	VPDPBUSD.BCST 48(R9)(R10*1), Z7, Z6
 	PREFETCHT1    16832(R8)
 	PREFETCHT0    2496(R8)
-	VMOVDQU32     1856(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 320(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 52(R9), Z9, Z5
-	VPDPBUSD.BCST 52(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 52(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 52(R9)(R11*1), Z9, Z8
-	VMOVDQU32     1920(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 384(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 56(R9), Z9, Z5
-	VPDPBUSD.BCST 56(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 56(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 56(R9)(R11*1), Z9, Z8
+	VPANDD        1856(R8), Z0, Z7
+	VPSLLD        $0x02, 320(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 52(R9), Z7, Z5
+	VPDPBUSD.BCST 52(R9)(R10*1), Z7, Z6
+	VPANDD        1920(R8), Z0, Z7
+	VPSLLD        $0x02, 384(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 56(R9), Z7, Z5
+	VPDPBUSD.BCST 56(R9)(R10*1), Z7, Z6
 	PREFETCHT1    16896(R8)
 	PREFETCHT0    2560(R8)
-	VMOVDQU32     1984(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 448(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 60(R9), Z9, Z5
-	VPDPBUSD.BCST 60(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 60(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 60(R9)(R11*1), Z9, Z8
-	VMOVDQU32     (R8), Z9
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z9, Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   80(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   80(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   80(R9)(R10*2), Z9, Z5
+	VPANDD        1984(R8), Z0, Z7
+	VPSLLD        $0x02, 448(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 60(R9), Z7, Z5
+	VPDPBUSD.BCST 60(R9)(R10*1), Z7, Z6
+	VMOVDQU32     (R8), Z7
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z7, Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   80(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   80(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 1, scale 1
 	VPBROADCASTD  92(R9), Z6
@@ -2946,135 +1035,91 @@ block:
 	VPBROADCASTD  88(R9)(R10*1), Z6
 	VPSUBD        Z7, Z6, Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  92(R9)(R10*2), Z8
-	VPBROADCASTD  88(R9)(R10*2), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  92(R9)(R11*1), Z9
-	VPBROADCASTD  88(R9)(R11*1), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x02, Z8, Z8
 	PREFETCHT1    16960(R8)
 	PREFETCHT0    2624(R8)
-	VMOVDQU32     2048(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 512(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 64(R9), Z9, Z5
-	VPDPBUSD.BCST 64(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 64(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 64(R9)(R11*1), Z9, Z8
+	VPANDD        2048(R8), Z0, Z7
+	VPSLLD        $0x02, 512(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 64(R9), Z7, Z5
+	VPDPBUSD.BCST 64(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17024(R8)
 	PREFETCHT0    2688(R8)
-	VMOVDQU32     2112(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 576(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 68(R9), Z9, Z5
-	VPDPBUSD.BCST 68(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 68(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 68(R9)(R11*1), Z9, Z8
+	VPANDD        2112(R8), Z0, Z7
+	VPSLLD        $0x02, 576(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 68(R9), Z7, Z5
+	VPDPBUSD.BCST 68(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17088(R8)
 	PREFETCHT0    2752(R8)
-	VMOVDQU32     2176(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 640(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 72(R9), Z9, Z5
-	VPDPBUSD.BCST 72(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 72(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 72(R9)(R11*1), Z9, Z8
+	VPANDD        2176(R8), Z0, Z7
+	VPSLLD        $0x02, 640(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 72(R9), Z7, Z5
+	VPDPBUSD.BCST 72(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17152(R8)
 	PREFETCHT0    2816(R8)
-	VMOVDQU32     2240(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 704(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 76(R9), Z9, Z5
-	VPDPBUSD.BCST 76(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 76(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 76(R9)(R11*1), Z9, Z8
-	VMOVDQU32     (R8), Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   80(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   80(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   80(R9)(R10*2), Z9, Z5
+	VPANDD        2240(R8), Z0, Z7
+	VPSLLD        $0x02, 704(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 76(R9), Z7, Z5
+	VPDPBUSD.BCST 76(R9)(R10*1), Z7, Z6
+	VMOVDQU32     (R8), Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   80(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   80(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 2, scale 0
 	VPBROADCASTD  140(R9), Z5
 	VPSRAD        $0x02, Z5, Z5
 	VPBROADCASTD  140(R9)(R10*1), Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  140(R9)(R10*2), Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  140(R9)(R11*1), Z8
-	VPSRAD        $0x02, Z8, Z8
-	VPSRLD        $0x04, 1280(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     256(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 96(R9), Z9, Z5
-	VPDPBUSD.BCST 96(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 96(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 96(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 1280(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     256(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 96(R9), Z7, Z5
+	VPDPBUSD.BCST 96(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17216(R8)
 	PREFETCHT0    2880(R8)
-	VPSRLD        $0x04, 1344(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     320(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 100(R9), Z9, Z5
-	VPDPBUSD.BCST 100(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 100(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 100(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 1344(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     320(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 100(R9), Z7, Z5
+	VPDPBUSD.BCST 100(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17280(R8)
 	PREFETCHT0    2944(R8)
-	VPSRLD        $0x04, 1408(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     384(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 104(R9), Z9, Z5
-	VPDPBUSD.BCST 104(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 104(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 104(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 1408(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     384(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 104(R9), Z7, Z5
+	VPDPBUSD.BCST 104(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17344(R8)
 	PREFETCHT0    3008(R8)
-	VPSRLD        $0x04, 1472(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     448(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 108(R9), Z9, Z5
-	VPDPBUSD.BCST 108(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 108(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 108(R9)(R11*1), Z9, Z8
-	VMOVDQU32     64(R8), Z9
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z9, Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   128(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   128(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   128(R9)(R10*2), Z9, Z5
+	VPSRLD        $0x04, 1472(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     448(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 108(R9), Z7, Z5
+	VPDPBUSD.BCST 108(R9)(R10*1), Z7, Z6
+	VMOVDQU32     64(R8), Z7
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z7, Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   128(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   128(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   128(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 2, scale 1
 	VPBROADCASTD  140(R9), Z6
@@ -3085,134 +1130,94 @@ block:
 	VPBROADCASTD  136(R9)(R10*1), Z6
 	VPSUBD        Z7, Z6, Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  140(R9)(R10*2), Z8
-	VPBROADCASTD  136(R9)(R10*2), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  140(R9)(R11*1), Z9
-	VPBROADCASTD  136(R9)(R11*1), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x02, Z8, Z8
 	PREFETCHT1    17408(R8)
 	PREFETCHT0    3072(R8)
-	VPSRLD        $0x04, 1536(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     512(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 112(R9), Z9, Z5
-	VPDPBUSD.BCST 112(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 112(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 112(R9)(R11*1), Z9, Z8
-	VPSRLD        $0x04, 1600(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     576(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 116(R9), Z9, Z5
-	VPDPBUSD.BCST 116(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 116(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 116(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 1536(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     512(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 112(R9), Z7, Z5
+	VPDPBUSD.BCST 112(R9)(R10*1), Z7, Z6
+	VPSRLD        $0x04, 1600(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     576(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 116(R9), Z7, Z5
+	VPDPBUSD.BCST 116(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17472(R8)
 	PREFETCHT0    3136(R8)
-	VPSRLD        $0x04, 1664(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     640(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 120(R9), Z9, Z5
-	VPDPBUSD.BCST 120(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 120(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 120(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 1664(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     640(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 120(R9), Z7, Z5
+	VPDPBUSD.BCST 120(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17536(R8)
 	PREFETCHT0    3200(R8)
-	VPSRLD        $0x04, 1728(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     704(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 124(R9), Z9, Z5
-	VPDPBUSD.BCST 124(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 124(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 124(R9)(R11*1), Z9, Z8
-	VMOVDQU32     64(R8), Z9
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z9, Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   128(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   128(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   128(R9)(R10*2), Z9, Z5
+	VPSRLD        $0x04, 1728(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     704(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 124(R9), Z7, Z5
+	VPDPBUSD.BCST 124(R9)(R10*1), Z7, Z6
+	VMOVDQU32     64(R8), Z7
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z7, Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   128(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   128(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   128(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 3, scale 0
 	VPBROADCASTD  188(R9), Z5
 	VPSRAD        $0x02, Z5, Z5
 	VPBROADCASTD  188(R9)(R10*1), Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  188(R9)(R10*2), Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  188(R9)(R11*1), Z8
-	VPSRAD        $0x02, Z8, Z8
 	PREFETCHT1    17600(R8)
 	PREFETCHT0    3264(R8)
-	VPSRLD        $0x04, 1792(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 256(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 144(R9), Z9, Z5
-	VPDPBUSD.BCST 144(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 144(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 144(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 1792(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 256(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 144(R9), Z7, Z5
+	VPDPBUSD.BCST 144(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17664(R8)
 	PREFETCHT0    3328(R8)
-	VPSRLD        $0x04, 1856(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 320(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 148(R9), Z9, Z5
-	VPDPBUSD.BCST 148(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 148(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 148(R9)(R11*1), Z9, Z8
-	VPSRLD        $0x04, 1920(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 384(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 152(R9), Z9, Z5
-	VPDPBUSD.BCST 152(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 152(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 152(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 1856(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 320(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 148(R9), Z7, Z5
+	VPDPBUSD.BCST 148(R9)(R10*1), Z7, Z6
+	VPSRLD        $0x04, 1920(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 384(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 152(R9), Z7, Z5
+	VPDPBUSD.BCST 152(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17728(R8)
 	PREFETCHT0    3392(R8)
-	VPSRLD        $0x04, 1984(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 448(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 156(R9), Z9, Z5
-	VPDPBUSD.BCST 156(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 156(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 156(R9)(R11*1), Z9, Z8
-	VMOVDQU32     64(R8), Z9
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z9, Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   176(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   176(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   176(R9)(R10*2), Z9, Z5
+	VPSRLD        $0x04, 1984(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 448(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 156(R9), Z7, Z5
+	VPDPBUSD.BCST 156(R9)(R10*1), Z7, Z6
+	VMOVDQU32     64(R8), Z7
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z7, Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   176(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   176(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   176(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 3, scale 1
 	VPBROADCASTD  188(R9), Z6
@@ -3223,135 +1228,91 @@ block:
 	VPBROADCASTD  184(R9)(R10*1), Z6
 	VPSUBD        Z7, Z6, Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  188(R9)(R10*2), Z8
-	VPBROADCASTD  184(R9)(R10*2), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  188(R9)(R11*1), Z9
-	VPBROADCASTD  184(R9)(R11*1), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x02, Z8, Z8
 	PREFETCHT1    17792(R8)
 	PREFETCHT0    3456(R8)
-	VPSRLD        $0x04, 2048(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 512(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 160(R9), Z9, Z5
-	VPDPBUSD.BCST 160(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 160(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 160(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 2048(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 512(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 160(R9), Z7, Z5
+	VPDPBUSD.BCST 160(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17856(R8)
 	PREFETCHT0    3520(R8)
-	VPSRLD        $0x04, 2112(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 576(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 164(R9), Z9, Z5
-	VPDPBUSD.BCST 164(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 164(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 164(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 2112(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 576(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 164(R9), Z7, Z5
+	VPDPBUSD.BCST 164(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17920(R8)
 	PREFETCHT0    3584(R8)
-	VPSRLD        $0x04, 2176(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 640(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 168(R9), Z9, Z5
-	VPDPBUSD.BCST 168(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 168(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 168(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 2176(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 640(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 168(R9), Z7, Z5
+	VPDPBUSD.BCST 168(R9)(R10*1), Z7, Z6
 	PREFETCHT1    17984(R8)
 	PREFETCHT0    3648(R8)
-	VPSRLD        $0x04, 2240(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 704(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 172(R9), Z9, Z5
-	VPDPBUSD.BCST 172(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 172(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 172(R9)(R11*1), Z9, Z8
-	VMOVDQU32     64(R8), Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   176(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   176(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   176(R9)(R10*2), Z9, Z5
+	VPSRLD        $0x04, 2240(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 704(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 172(R9), Z7, Z5
+	VPDPBUSD.BCST 172(R9)(R10*1), Z7, Z6
+	VMOVDQU32     64(R8), Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   176(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   176(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   176(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 4, scale 0
 	VPBROADCASTD  236(R9), Z5
 	VPSRAD        $0x02, Z5, Z5
 	VPBROADCASTD  236(R9)(R10*1), Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  236(R9)(R10*2), Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  236(R9)(R11*1), Z8
-	VPSRAD        $0x02, Z8, Z8
-	VMOVDQU32     2304(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 768(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 192(R9), Z9, Z5
-	VPDPBUSD.BCST 192(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 192(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 192(R9)(R11*1), Z9, Z8
+	VPANDD        2304(R8), Z0, Z7
+	VPSLLD        $0x04, 768(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 192(R9), Z7, Z5
+	VPDPBUSD.BCST 192(R9)(R10*1), Z7, Z6
 	PREFETCHT1    18048(R8)
 	PREFETCHT0    3712(R8)
-	VMOVDQU32     2368(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 832(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 196(R9), Z9, Z5
-	VPDPBUSD.BCST 196(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 196(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 196(R9)(R11*1), Z9, Z8
+	VPANDD        2368(R8), Z0, Z7
+	VPSLLD        $0x04, 832(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 196(R9), Z7, Z5
+	VPDPBUSD.BCST 196(R9)(R10*1), Z7, Z6
 	PREFETCHT1    18112(R8)
 	PREFETCHT0    3776(R8)
-	VMOVDQU32     2432(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 896(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 200(R9), Z9, Z5
-	VPDPBUSD.BCST 200(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 200(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 200(R9)(R11*1), Z9, Z8
+	VPANDD        2432(R8), Z0, Z7
+	VPSLLD        $0x04, 896(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 200(R9), Z7, Z5
+	VPDPBUSD.BCST 200(R9)(R10*1), Z7, Z6
 	PREFETCHT1    18176(R8)
 	PREFETCHT0    3840(R8)
-	VMOVDQU32     2496(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 960(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 204(R9), Z9, Z5
-	VPDPBUSD.BCST 204(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 204(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 204(R9)(R11*1), Z9, Z8
-	VMOVDQU32     128(R8), Z9
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z9, Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   224(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   224(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   224(R9)(R10*2), Z9, Z5
+	VPANDD        2496(R8), Z0, Z7
+	VPSLLD        $0x04, 960(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 204(R9), Z7, Z5
+	VPDPBUSD.BCST 204(R9)(R10*1), Z7, Z6
+	VMOVDQU32     128(R8), Z7
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z7, Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   224(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   224(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   224(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 4, scale 1
 	VPBROADCASTD  236(R9), Z6
@@ -3362,134 +1323,86 @@ block:
 	VPBROADCASTD  232(R9)(R10*1), Z6
 	VPSUBD        Z7, Z6, Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  236(R9)(R10*2), Z8
-	VPBROADCASTD  232(R9)(R10*2), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  236(R9)(R11*1), Z9
-	VPBROADCASTD  232(R9)(R11*1), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x02, Z8, Z8
 	PREFETCHT1    18240(R8)
 	PREFETCHT0    3904(R8)
-	VMOVDQU32     2560(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 1024(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 208(R9), Z9, Z5
-	VPDPBUSD.BCST 208(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 208(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 208(R9)(R11*1), Z9, Z8
-	VMOVDQU32     2624(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 1088(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 212(R9), Z9, Z5
-	VPDPBUSD.BCST 212(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 212(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 212(R9)(R11*1), Z9, Z8
+	VPANDD        2560(R8), Z0, Z7
+	VPSLLD        $0x04, 1024(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 208(R9), Z7, Z5
+	VPDPBUSD.BCST 208(R9)(R10*1), Z7, Z6
+	VPANDD        2624(R8), Z0, Z7
+	VPSLLD        $0x04, 1088(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 212(R9), Z7, Z5
+	VPDPBUSD.BCST 212(R9)(R10*1), Z7, Z6
 	PREFETCHT1    18304(R8)
 	PREFETCHT0    3968(R8)
-	VMOVDQU32     2688(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 1152(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 216(R9), Z9, Z5
-	VPDPBUSD.BCST 216(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 216(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 216(R9)(R11*1), Z9, Z8
+	VPANDD        2688(R8), Z0, Z7
+	VPSLLD        $0x04, 1152(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 216(R9), Z7, Z5
+	VPDPBUSD.BCST 216(R9)(R10*1), Z7, Z6
 	PREFETCHT1    18368(R8)
 	PREFETCHT0    4032(R8)
-	VMOVDQU32     2752(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x04, 1216(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 220(R9), Z9, Z5
-	VPDPBUSD.BCST 220(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 220(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 220(R9)(R11*1), Z9, Z8
-	VMOVDQU32     128(R8), Z9
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z9, Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   224(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   224(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   224(R9)(R10*2), Z9, Z5
+	VPANDD        2752(R8), Z0, Z7
+	VPSLLD        $0x04, 1216(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 220(R9), Z7, Z5
+	VPDPBUSD.BCST 220(R9)(R10*1), Z7, Z6
+	VMOVDQU32     128(R8), Z7
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z7, Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   224(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   224(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   224(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 5, scale 0
 	VPBROADCASTD  284(R9), Z5
 	VPSRAD        $0x02, Z5, Z5
 	VPBROADCASTD  284(R9)(R10*1), Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  284(R9)(R10*2), Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  284(R9)(R11*1), Z8
-	VPSRAD        $0x02, Z8, Z8
 	PREFETCHT1    18432(R8)
 	PREFETCHT0    4096(R8)
-	VMOVDQU32     2816(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 768(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 240(R9), Z9, Z5
-	VPDPBUSD.BCST 240(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 240(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 240(R9)(R11*1), Z9, Z8
+	VPANDD        2816(R8), Z0, Z7
+	VPSLLD        $0x02, 768(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 240(R9), Z7, Z5
+	VPDPBUSD.BCST 240(R9)(R10*1), Z7, Z6
 	PREFETCHT1    18496(R8)
 	PREFETCHT0    4160(R8)
-	VMOVDQU32     2880(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 832(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 244(R9), Z9, Z5
-	VPDPBUSD.BCST 244(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 244(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 244(R9)(R11*1), Z9, Z8
-	VMOVDQU32     2944(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 896(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 248(R9), Z9, Z5
-	VPDPBUSD.BCST 248(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 248(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 248(R9)(R11*1), Z9, Z8
+	VPANDD        2880(R8), Z0, Z7
+	VPSLLD        $0x02, 832(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 244(R9), Z7, Z5
+	VPDPBUSD.BCST 244(R9)(R10*1), Z7, Z6
+	VPANDD        2944(R8), Z0, Z7
+	VPSLLD        $0x02, 896(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 248(R9), Z7, Z5
+	VPDPBUSD.BCST 248(R9)(R10*1), Z7, Z6
 	PREFETCHT1    18560(R8)
 	PREFETCHT0    4224(R8)
-	VMOVDQU32     3008(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 960(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 252(R9), Z9, Z5
-	VPDPBUSD.BCST 252(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 252(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 252(R9)(R11*1), Z9, Z8
-	VMOVDQU32     128(R8), Z9
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z9, Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   272(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   272(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   272(R9)(R10*2), Z9, Z5
+	VPANDD        3008(R8), Z0, Z7
+	VPSLLD        $0x02, 960(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 252(R9), Z7, Z5
+	VPDPBUSD.BCST 252(R9)(R10*1), Z7, Z6
+	VMOVDQU32     128(R8), Z7
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z7, Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   272(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   272(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   272(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 5, scale 1
 	VPBROADCASTD  284(R9), Z6
@@ -3500,135 +1413,91 @@ block:
 	VPBROADCASTD  280(R9)(R10*1), Z6
 	VPSUBD        Z7, Z6, Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  284(R9)(R10*2), Z8
-	VPBROADCASTD  280(R9)(R10*2), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  284(R9)(R11*1), Z9
-	VPBROADCASTD  280(R9)(R11*1), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x02, Z8, Z8
 	PREFETCHT1    18624(R8)
 	PREFETCHT0    4288(R8)
-	VMOVDQU32     3072(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 1024(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 256(R9), Z9, Z5
-	VPDPBUSD.BCST 256(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 256(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 256(R9)(R11*1), Z9, Z8
+	VPANDD        3072(R8), Z0, Z7
+	VPSLLD        $0x02, 1024(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 256(R9), Z7, Z5
+	VPDPBUSD.BCST 256(R9)(R10*1), Z7, Z6
 	PREFETCHT1    18688(R8)
 	PREFETCHT0    4352(R8)
-	VMOVDQU32     3136(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 1088(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 260(R9), Z9, Z5
-	VPDPBUSD.BCST 260(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 260(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 260(R9)(R11*1), Z9, Z8
+	VPANDD        3136(R8), Z0, Z7
+	VPSLLD        $0x02, 1088(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 260(R9), Z7, Z5
+	VPDPBUSD.BCST 260(R9)(R10*1), Z7, Z6
 	PREFETCHT1    18752(R8)
 	PREFETCHT0    4416(R8)
-	VMOVDQU32     3200(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 1152(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 264(R9), Z9, Z5
-	VPDPBUSD.BCST 264(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 264(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 264(R9)(R11*1), Z9, Z8
+	VPANDD        3200(R8), Z0, Z7
+	VPSLLD        $0x02, 1152(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 264(R9), Z7, Z5
+	VPDPBUSD.BCST 264(R9)(R10*1), Z7, Z6
 	PREFETCHT1    18816(R8)
 	PREFETCHT0    4480(R8)
-	VMOVDQU32     3264(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSLLD        $0x02, 1216(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 268(R9), Z9, Z5
-	VPDPBUSD.BCST 268(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 268(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 268(R9)(R11*1), Z9, Z8
-	VMOVDQU32     128(R8), Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   272(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   272(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   272(R9)(R10*2), Z9, Z5
+	VPANDD        3264(R8), Z0, Z7
+	VPSLLD        $0x02, 1216(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 268(R9), Z7, Z5
+	VPDPBUSD.BCST 268(R9)(R10*1), Z7, Z6
+	VMOVDQU32     128(R8), Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   272(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   272(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   272(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 6, scale 0
 	VPBROADCASTD  332(R9), Z5
 	VPSRAD        $0x02, Z5, Z5
 	VPBROADCASTD  332(R9)(R10*1), Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  332(R9)(R10*2), Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  332(R9)(R11*1), Z8
-	VPSRAD        $0x02, Z8, Z8
-	VPSRLD        $0x04, 2304(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     768(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 288(R9), Z9, Z5
-	VPDPBUSD.BCST 288(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 288(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 288(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 2304(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     768(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 288(R9), Z7, Z5
+	VPDPBUSD.BCST 288(R9)(R10*1), Z7, Z6
 	PREFETCHT1    18880(R8)
 	PREFETCHT0    4544(R8)
-	VPSRLD        $0x04, 2368(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     832(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 292(R9), Z9, Z5
-	VPDPBUSD.BCST 292(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 292(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 292(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 2368(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     832(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 292(R9), Z7, Z5
+	VPDPBUSD.BCST 292(R9)(R10*1), Z7, Z6
 	PREFETCHT1    18944(R8)
 	PREFETCHT0    4608(R8)
-	VPSRLD        $0x04, 2432(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     896(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 296(R9), Z9, Z5
-	VPDPBUSD.BCST 296(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 296(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 296(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 2432(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     896(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 296(R9), Z7, Z5
+	VPDPBUSD.BCST 296(R9)(R10*1), Z7, Z6
 	PREFETCHT1    19008(R8)
 	PREFETCHT0    4672(R8)
-	VPSRLD        $0x04, 2496(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     960(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 300(R9), Z9, Z5
-	VPDPBUSD.BCST 300(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 300(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 300(R9)(R11*1), Z9, Z8
-	VMOVDQU32     192(R8), Z9
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z9, Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   320(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   320(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   320(R9)(R10*2), Z9, Z5
+	VPSRLD        $0x04, 2496(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     960(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 300(R9), Z7, Z5
+	VPDPBUSD.BCST 300(R9)(R10*1), Z7, Z6
+	VMOVDQU32     192(R8), Z7
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z7, Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   320(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   320(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   320(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 6, scale 1
 	VPBROADCASTD  332(R9), Z6
@@ -3639,134 +1508,94 @@ block:
 	VPBROADCASTD  328(R9)(R10*1), Z6
 	VPSUBD        Z7, Z6, Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  332(R9)(R10*2), Z8
-	VPBROADCASTD  328(R9)(R10*2), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  332(R9)(R11*1), Z9
-	VPBROADCASTD  328(R9)(R11*1), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x02, Z8, Z8
 	PREFETCHT1    19072(R8)
 	PREFETCHT0    4736(R8)
-	VPSRLD        $0x04, 2560(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     1024(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 304(R9), Z9, Z5
-	VPDPBUSD.BCST 304(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 304(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 304(R9)(R11*1), Z9, Z8
-	VPSRLD        $0x04, 2624(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     1088(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 308(R9), Z9, Z5
-	VPDPBUSD.BCST 308(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 308(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 308(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 2560(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     1024(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 304(R9), Z7, Z5
+	VPDPBUSD.BCST 304(R9)(R10*1), Z7, Z6
+	VPSRLD        $0x04, 2624(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     1088(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 308(R9), Z7, Z5
+	VPDPBUSD.BCST 308(R9)(R10*1), Z7, Z6
 	PREFETCHT1    19136(R8)
 	PREFETCHT0    4800(R8)
-	VPSRLD        $0x04, 2688(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     1152(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 312(R9), Z9, Z5
-	VPDPBUSD.BCST 312(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 312(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 312(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 2688(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     1152(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 312(R9), Z7, Z5
+	VPDPBUSD.BCST 312(R9)(R10*1), Z7, Z6
 	PREFETCHT1    19200(R8)
 	PREFETCHT0    4864(R8)
-	VPSRLD        $0x04, 2752(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VMOVDQU32     1216(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 316(R9), Z9, Z5
-	VPDPBUSD.BCST 316(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 316(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 316(R9)(R11*1), Z9, Z8
-	VMOVDQU32     192(R8), Z9
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z9, Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   320(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   320(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   320(R9)(R10*2), Z9, Z5
+	VPSRLD        $0x04, 2752(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VMOVDQU32     1216(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 316(R9), Z7, Z5
+	VPDPBUSD.BCST 316(R9)(R10*1), Z7, Z6
+	VMOVDQU32     192(R8), Z7
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z7, Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   320(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   320(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   320(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 7, scale 0
 	VPBROADCASTD  380(R9), Z5
 	VPSRAD        $0x02, Z5, Z5
 	VPBROADCASTD  380(R9)(R10*1), Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  380(R9)(R10*2), Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  380(R9)(R11*1), Z8
-	VPSRAD        $0x02, Z8, Z8
 	PREFETCHT1    19264(R8)
 	PREFETCHT0    4928(R8)
-	VPSRLD        $0x04, 2816(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 768(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 336(R9), Z9, Z5
-	VPDPBUSD.BCST 336(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 336(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 336(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 2816(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 768(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 336(R9), Z7, Z5
+	VPDPBUSD.BCST 336(R9)(R10*1), Z7, Z6
 	PREFETCHT1    19328(R8)
 	PREFETCHT0    4992(R8)
-	VPSRLD        $0x04, 2880(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 832(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 340(R9), Z9, Z5
-	VPDPBUSD.BCST 340(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 340(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 340(R9)(R11*1), Z9, Z8
-	VPSRLD        $0x04, 2944(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 896(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 344(R9), Z9, Z5
-	VPDPBUSD.BCST 344(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 344(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 344(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 2880(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 832(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 340(R9), Z7, Z5
+	VPDPBUSD.BCST 340(R9)(R10*1), Z7, Z6
+	VPSRLD        $0x04, 2944(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 896(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 344(R9), Z7, Z5
+	VPDPBUSD.BCST 344(R9)(R10*1), Z7, Z6
 	PREFETCHT1    19392(R8)
 	PREFETCHT0    5056(R8)
-	VPSRLD        $0x04, 3008(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 960(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 348(R9), Z9, Z5
-	VPDPBUSD.BCST 348(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 348(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 348(R9)(R11*1), Z9, Z8
-	VMOVDQU32     192(R8), Z9
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z9, Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   368(R9), Z9, Z10
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z10, Z5, Z0
-	VMULPS.BCST   368(R9)(R10*1), Z9, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z1
-	VMULPS.BCST   368(R9)(R10*2), Z9, Z5
+	VPSRLD        $0x04, 3008(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 960(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 348(R9), Z7, Z5
+	VPDPBUSD.BCST 348(R9)(R10*1), Z7, Z6
+	VMOVDQU32     192(R8), Z7
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z7, Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z2
-	VMULPS.BCST   368(R9)(R11*1), Z9, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   368(R9), Z7, Z8
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z8, Z5, Z2
+	VMULPS.BCST   368(R9)(R10*1), Z7, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z3
 
 	// sub-block 7, scale 1
 	VPBROADCASTD  380(R9), Z6
@@ -3777,81 +1606,56 @@ block:
 	VPBROADCASTD  376(R9)(R10*1), Z6
 	VPSUBD        Z7, Z6, Z6
 	VPSRAD        $0x02, Z6, Z6
-	VPBROADCASTD  380(R9)(R10*2), Z8
-	VPBROADCASTD  376(R9)(R10*2), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x02, Z7, Z7
-	VPBROADCASTD  380(R9)(R11*1), Z9
-	VPBROADCASTD  376(R9)(R11*1), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x02, Z8, Z8
 	PREFETCHT1    19456(R8)
 	PREFETCHT0    5120(R8)
-	VPSRLD        $0x04, 3072(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 1024(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 352(R9), Z9, Z5
-	VPDPBUSD.BCST 352(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 352(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 352(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 3072(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 1024(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 352(R9), Z7, Z5
+	VPDPBUSD.BCST 352(R9)(R10*1), Z7, Z6
 	PREFETCHT1    19520(R8)
 	PREFETCHT0    5184(R8)
-	VPSRLD        $0x04, 3136(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 1088(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 356(R9), Z9, Z5
-	VPDPBUSD.BCST 356(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 356(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 356(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 3136(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 1088(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 356(R9), Z7, Z5
+	VPDPBUSD.BCST 356(R9)(R10*1), Z7, Z6
 	PREFETCHT1    19584(R8)
 	PREFETCHT0    5248(R8)
-	VPSRLD        $0x04, 3200(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 1152(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 360(R9), Z9, Z5
-	VPDPBUSD.BCST 360(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 360(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 360(R9)(R11*1), Z9, Z8
+	VPSRLD        $0x04, 3200(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 1152(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 360(R9), Z7, Z5
+	VPDPBUSD.BCST 360(R9)(R10*1), Z7, Z6
 	PREFETCHT1    19648(R8)
 	PREFETCHT0    5312(R8)
-	VPSRLD        $0x04, 3264(R8), Z9
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z9, Z9
-	VPSRLD        $0x02, 1216(R8), Z10
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z10, Z9
-	VPDPBUSD.BCST 364(R9), Z9, Z5
-	VPDPBUSD.BCST 364(R9)(R10*1), Z9, Z6
-	VPDPBUSD.BCST 364(R9)(R10*2), Z9, Z7
-	VPDPBUSD.BCST 364(R9)(R11*1), Z9, Z8
-	VMOVDQU32     192(R8), Z9
-	VPSRAD        $0x18, Z9, Z9
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z4, Z9, Z9
-	VMULPS.BCST   368(R9), Z9, Z4
-	VCVTDQ2PS     Z5, Z5
-	VFMADD231PS   Z4, Z5, Z0
-	VMULPS.BCST   368(R9)(R10*1), Z9, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z1
-	VMULPS.BCST   368(R9)(R10*2), Z9, Z4
+	VPSRLD        $0x04, 3264(R8), Z7
+	VPANDD        Z0, Z7, Z7
+	VPSRLD        $0x02, 1216(R8), Z8
+	VPTERNLOGD    $0xf8, Z1, Z8, Z7
+	VPDPBUSD.BCST 364(R9), Z7, Z5
+	VPDPBUSD.BCST 364(R9)(R10*1), Z7, Z6
+	VMOVDQU32     192(R8), Z7
+	VPSRAD        $0x18, Z7, Z7
 	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z4, Z7, Z2
-	VMULPS.BCST   368(R9)(R11*1), Z9, Z4
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z4, Z8, Z3
+	VMULPS        Z4, Z7, Z7
+	VMULPS.BCST   368(R9), Z7, Z4
+	VCVTDQ2PS     Z5, Z5
+	VFMADD231PS   Z4, Z5, Z2
+	VMULPS.BCST   368(R9)(R10*1), Z7, Z4
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z4, Z6, Z3
 	ADDQ          $0x00000180, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000d00, R8
-	DECQ          R12
+	DECQ          R11
 	JNZ           block
 	MOVQ          64(AX), DI
-	LEAQ          (DI)(DI*2), R8
-	VMOVUPS       Z0, (CX)
-	VMOVUPS       Z1, (CX)(DI*1)
-	VMOVUPS       Z2, (CX)(DI*2)
-	VMOVUPS       Z3, (CX)(R8*1)
+	VMOVUPS       Z2, (CX)
+	VMOVUPS       Z3, (CX)(DI*1)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -3860,24 +1664,23 @@ block:
 	VZEROUPPER
 	RET
 
-// func Gemv_q6_kx16_q8x_16x5_avx512vnni(a *byte)
+// func Gemv_q6_kx16_q8x_16x3_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_q6_kx16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+TEXT ·Gemv_q6_kx16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
 	MOVQ   SI, R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
-	LEAQ   (R10)(R10*2), R11
-	MOVQ   32(AX), R12
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	MOVQ   32(AX), R11
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -3892,72 +1695,50 @@ block:
 	VPSRAD        $0x02, Z7, Z7
 	VPBROADCASTD  44(R9)(R10*2), Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  44(R9)(R11*1), Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  44(R9)(R10*4), Z10
-	VPSRAD        $0x02, Z10, Z10
-	VMOVDQU32     1280(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 256(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST (R9), Z11, Z6
-	VPDPBUSD.BCST (R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST (R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST (R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST (R9)(R10*4), Z11, Z10
+	VPANDD        1280(R8), Z0, Z9
+	VPSLLD        $0x04, 256(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST (R9), Z9, Z6
+	VPDPBUSD.BCST (R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST (R9)(R10*2), Z9, Z8
 	PREFETCHT1    16384(R8)
 	PREFETCHT0    2048(R8)
-	VMOVDQU32     1344(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 320(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 4(R9), Z11, Z6
-	VPDPBUSD.BCST 4(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 4(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 4(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 4(R9)(R10*4), Z11, Z10
+	VPANDD        1344(R8), Z0, Z9
+	VPSLLD        $0x04, 320(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 4(R9), Z9, Z6
+	VPDPBUSD.BCST 4(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 4(R9)(R10*2), Z9, Z8
 	PREFETCHT1    16448(R8)
 	PREFETCHT0    2112(R8)
-	VMOVDQU32     1408(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 384(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 8(R9), Z11, Z6
-	VPDPBUSD.BCST 8(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 8(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 8(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 8(R9)(R10*4), Z11, Z10
+	VPANDD        1408(R8), Z0, Z9
+	VPSLLD        $0x04, 384(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 8(R9), Z9, Z6
+	VPDPBUSD.BCST 8(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 8(R9)(R10*2), Z9, Z8
 	PREFETCHT1    16512(R8)
 	PREFETCHT0    2176(R8)
-	VMOVDQU32     1472(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 448(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 12(R9), Z11, Z6
-	VPDPBUSD.BCST 12(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 12(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 12(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 12(R9)(R10*4), Z11, Z10
-	VMOVDQU32     (R8), Z11
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z11, Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   32(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   32(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   32(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   32(R9)(R11*1), Z11, Z6
+	VPANDD        1472(R8), Z0, Z9
+	VPSLLD        $0x04, 448(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 12(R9), Z9, Z6
+	VPDPBUSD.BCST 12(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 12(R9)(R10*2), Z9, Z8
+	VMOVDQU32     (R8), Z9
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z9, Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   32(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   32(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   32(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 0, scale 1
 	VPBROADCASTD  44(R9), Z7
@@ -3972,76 +1753,50 @@ block:
 	VPBROADCASTD  40(R9)(R10*2), Z8
 	VPSUBD        Z9, Z8, Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  44(R9)(R11*1), Z10
-	VPBROADCASTD  40(R9)(R11*1), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  44(R9)(R10*4), Z11
-	VPBROADCASTD  40(R9)(R10*4), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x02, Z10, Z10
 	PREFETCHT1    16576(R8)
 	PREFETCHT0    2240(R8)
-	VMOVDQU32     1536(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 512(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 16(R9), Z11, Z6
-	VPDPBUSD.BCST 16(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 16(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 16(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 16(R9)(R10*4), Z11, Z10
-	VMOVDQU32     1600(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 576(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 20(R9), Z11, Z6
-	VPDPBUSD.BCST 20(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 20(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 20(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 20(R9)(R10*4), Z11, Z10
+	VPANDD        1536(R8), Z0, Z9
+	VPSLLD        $0x04, 512(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 16(R9), Z9, Z6
+	VPDPBUSD.BCST 16(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 16(R9)(R10*2), Z9, Z8
+	VPANDD        1600(R8), Z0, Z9
+	VPSLLD        $0x04, 576(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 20(R9), Z9, Z6
+	VPDPBUSD.BCST 20(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 20(R9)(R10*2), Z9, Z8
 	PREFETCHT1    16640(R8)
 	PREFETCHT0    2304(R8)
-	VMOVDQU32     1664(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 640(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 24(R9), Z11, Z6
-	VPDPBUSD.BCST 24(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 24(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 24(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 24(R9)(R10*4), Z11, Z10
+	VPANDD        1664(R8), Z0, Z9
+	VPSLLD        $0x04, 640(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 24(R9), Z9, Z6
+	VPDPBUSD.BCST 24(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 24(R9)(R10*2), Z9, Z8
 	PREFETCHT1    16704(R8)
 	PREFETCHT0    2368(R8)
-	VMOVDQU32     1728(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 704(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 28(R9), Z11, Z6
-	VPDPBUSD.BCST 28(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 28(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 28(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 28(R9)(R10*4), Z11, Z10
-	VMOVDQU32     (R8), Z11
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z11, Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   32(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   32(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   32(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   32(R9)(R11*1), Z11, Z6
+	VPANDD        1728(R8), Z0, Z9
+	VPSLLD        $0x04, 704(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 28(R9), Z9, Z6
+	VPDPBUSD.BCST 28(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 28(R9)(R10*2), Z9, Z8
+	VMOVDQU32     (R8), Z9
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z9, Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   32(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   32(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   32(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 1, scale 0
 	VPBROADCASTD  92(R9), Z6
@@ -4050,72 +1805,50 @@ block:
 	VPSRAD        $0x02, Z7, Z7
 	VPBROADCASTD  92(R9)(R10*2), Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  92(R9)(R11*1), Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  92(R9)(R10*4), Z10
-	VPSRAD        $0x02, Z10, Z10
 	PREFETCHT1    16768(R8)
 	PREFETCHT0    2432(R8)
-	VMOVDQU32     1792(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 256(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 48(R9), Z11, Z6
-	VPDPBUSD.BCST 48(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 48(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 48(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 48(R9)(R10*4), Z11, Z10
+	VPANDD        1792(R8), Z0, Z9
+	VPSLLD        $0x02, 256(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 48(R9), Z9, Z6
+	VPDPBUSD.BCST 48(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 48(R9)(R10*2), Z9, Z8
 	PREFETCHT1    16832(R8)
 	PREFETCHT0    2496(R8)
-	VMOVDQU32     1856(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 320(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 52(R9), Z11, Z6
-	VPDPBUSD.BCST 52(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 52(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 52(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 52(R9)(R10*4), Z11, Z10
-	VMOVDQU32     1920(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 384(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 56(R9), Z11, Z6
-	VPDPBUSD.BCST 56(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 56(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 56(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 56(R9)(R10*4), Z11, Z10
+	VPANDD        1856(R8), Z0, Z9
+	VPSLLD        $0x02, 320(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 52(R9), Z9, Z6
+	VPDPBUSD.BCST 52(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 52(R9)(R10*2), Z9, Z8
+	VPANDD        1920(R8), Z0, Z9
+	VPSLLD        $0x02, 384(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 56(R9), Z9, Z6
+	VPDPBUSD.BCST 56(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 56(R9)(R10*2), Z9, Z8
 	PREFETCHT1    16896(R8)
 	PREFETCHT0    2560(R8)
-	VMOVDQU32     1984(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 448(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 60(R9), Z11, Z6
-	VPDPBUSD.BCST 60(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 60(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 60(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 60(R9)(R10*4), Z11, Z10
-	VMOVDQU32     (R8), Z11
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z11, Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   80(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   80(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   80(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   80(R9)(R11*1), Z11, Z6
+	VPANDD        1984(R8), Z0, Z9
+	VPSLLD        $0x02, 448(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 60(R9), Z9, Z6
+	VPDPBUSD.BCST 60(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 60(R9)(R10*2), Z9, Z8
+	VMOVDQU32     (R8), Z9
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z9, Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   80(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   80(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   80(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 1, scale 1
 	VPBROADCASTD  92(R9), Z7
@@ -4130,77 +1863,51 @@ block:
 	VPBROADCASTD  88(R9)(R10*2), Z8
 	VPSUBD        Z9, Z8, Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  92(R9)(R11*1), Z10
-	VPBROADCASTD  88(R9)(R11*1), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  92(R9)(R10*4), Z11
-	VPBROADCASTD  88(R9)(R10*4), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x02, Z10, Z10
 	PREFETCHT1    16960(R8)
 	PREFETCHT0    2624(R8)
-	VMOVDQU32     2048(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 512(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 64(R9), Z11, Z6
-	VPDPBUSD.BCST 64(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 64(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 64(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 64(R9)(R10*4), Z11, Z10
+	VPANDD        2048(R8), Z0, Z9
+	VPSLLD        $0x02, 512(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 64(R9), Z9, Z6
+	VPDPBUSD.BCST 64(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 64(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17024(R8)
 	PREFETCHT0    2688(R8)
-	VMOVDQU32     2112(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 576(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 68(R9), Z11, Z6
-	VPDPBUSD.BCST 68(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 68(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 68(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 68(R9)(R10*4), Z11, Z10
+	VPANDD        2112(R8), Z0, Z9
+	VPSLLD        $0x02, 576(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 68(R9), Z9, Z6
+	VPDPBUSD.BCST 68(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 68(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17088(R8)
 	PREFETCHT0    2752(R8)
-	VMOVDQU32     2176(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 640(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 72(R9), Z11, Z6
-	VPDPBUSD.BCST 72(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 72(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 72(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 72(R9)(R10*4), Z11, Z10
+	VPANDD        2176(R8), Z0, Z9
+	VPSLLD        $0x02, 640(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 72(R9), Z9, Z6
+	VPDPBUSD.BCST 72(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 72(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17152(R8)
 	PREFETCHT0    2816(R8)
-	VMOVDQU32     2240(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 704(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 76(R9), Z11, Z6
-	VPDPBUSD.BCST 76(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 76(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 76(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 76(R9)(R10*4), Z11, Z10
-	VMOVDQU32     (R8), Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   80(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   80(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   80(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   80(R9)(R11*1), Z11, Z6
+	VPANDD        2240(R8), Z0, Z9
+	VPSLLD        $0x02, 704(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 76(R9), Z9, Z6
+	VPDPBUSD.BCST 76(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 76(R9)(R10*2), Z9, Z8
+	VMOVDQU32     (R8), Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   80(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   80(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   80(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 2, scale 0
 	VPBROADCASTD  140(R9), Z6
@@ -4209,72 +1916,54 @@ block:
 	VPSRAD        $0x02, Z7, Z7
 	VPBROADCASTD  140(R9)(R10*2), Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  140(R9)(R11*1), Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  140(R9)(R10*4), Z10
-	VPSRAD        $0x02, Z10, Z10
-	VPSRLD        $0x04, 1280(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     256(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 96(R9), Z11, Z6
-	VPDPBUSD.BCST 96(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 96(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 96(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 96(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 1280(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     256(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 96(R9), Z9, Z6
+	VPDPBUSD.BCST 96(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 96(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17216(R8)
 	PREFETCHT0    2880(R8)
-	VPSRLD        $0x04, 1344(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     320(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 100(R9), Z11, Z6
-	VPDPBUSD.BCST 100(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 100(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 100(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 100(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 1344(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     320(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 100(R9), Z9, Z6
+	VPDPBUSD.BCST 100(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 100(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17280(R8)
 	PREFETCHT0    2944(R8)
-	VPSRLD        $0x04, 1408(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     384(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 104(R9), Z11, Z6
-	VPDPBUSD.BCST 104(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 104(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 104(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 104(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 1408(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     384(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 104(R9), Z9, Z6
+	VPDPBUSD.BCST 104(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 104(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17344(R8)
 	PREFETCHT0    3008(R8)
-	VPSRLD        $0x04, 1472(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     448(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 108(R9), Z11, Z6
-	VPDPBUSD.BCST 108(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 108(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 108(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 108(R9)(R10*4), Z11, Z10
-	VMOVDQU32     64(R8), Z11
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z11, Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   128(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   128(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   128(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   128(R9)(R11*1), Z11, Z6
+	VPSRLD        $0x04, 1472(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     448(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 108(R9), Z9, Z6
+	VPDPBUSD.BCST 108(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 108(R9)(R10*2), Z9, Z8
+	VMOVDQU32     64(R8), Z9
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z9, Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   128(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   128(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   128(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   128(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 2, scale 1
 	VPBROADCASTD  140(R9), Z7
@@ -4289,76 +1978,54 @@ block:
 	VPBROADCASTD  136(R9)(R10*2), Z8
 	VPSUBD        Z9, Z8, Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  140(R9)(R11*1), Z10
-	VPBROADCASTD  136(R9)(R11*1), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  140(R9)(R10*4), Z11
-	VPBROADCASTD  136(R9)(R10*4), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x02, Z10, Z10
 	PREFETCHT1    17408(R8)
 	PREFETCHT0    3072(R8)
-	VPSRLD        $0x04, 1536(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     512(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 112(R9), Z11, Z6
-	VPDPBUSD.BCST 112(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 112(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 112(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 112(R9)(R10*4), Z11, Z10
-	VPSRLD        $0x04, 1600(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     576(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 116(R9), Z11, Z6
-	VPDPBUSD.BCST 116(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 116(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 116(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 116(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 1536(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     512(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 112(R9), Z9, Z6
+	VPDPBUSD.BCST 112(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 112(R9)(R10*2), Z9, Z8
+	VPSRLD        $0x04, 1600(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     576(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 116(R9), Z9, Z6
+	VPDPBUSD.BCST 116(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 116(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17472(R8)
 	PREFETCHT0    3136(R8)
-	VPSRLD        $0x04, 1664(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     640(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 120(R9), Z11, Z6
-	VPDPBUSD.BCST 120(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 120(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 120(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 120(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 1664(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     640(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 120(R9), Z9, Z6
+	VPDPBUSD.BCST 120(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 120(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17536(R8)
 	PREFETCHT0    3200(R8)
-	VPSRLD        $0x04, 1728(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     704(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 124(R9), Z11, Z6
-	VPDPBUSD.BCST 124(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 124(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 124(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 124(R9)(R10*4), Z11, Z10
-	VMOVDQU32     64(R8), Z11
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z11, Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   128(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   128(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   128(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   128(R9)(R11*1), Z11, Z6
+	VPSRLD        $0x04, 1728(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     704(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 124(R9), Z9, Z6
+	VPDPBUSD.BCST 124(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 124(R9)(R10*2), Z9, Z8
+	VMOVDQU32     64(R8), Z9
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z9, Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   128(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   128(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   128(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   128(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 3, scale 0
 	VPBROADCASTD  188(R9), Z6
@@ -4367,72 +2034,54 @@ block:
 	VPSRAD        $0x02, Z7, Z7
 	VPBROADCASTD  188(R9)(R10*2), Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  188(R9)(R11*1), Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  188(R9)(R10*4), Z10
-	VPSRAD        $0x02, Z10, Z10
 	PREFETCHT1    17600(R8)
 	PREFETCHT0    3264(R8)
-	VPSRLD        $0x04, 1792(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 256(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 144(R9), Z11, Z6
-	VPDPBUSD.BCST 144(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 144(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 144(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 144(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 1792(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 256(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 144(R9), Z9, Z6
+	VPDPBUSD.BCST 144(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 144(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17664(R8)
 	PREFETCHT0    3328(R8)
-	VPSRLD        $0x04, 1856(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 320(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 148(R9), Z11, Z6
-	VPDPBUSD.BCST 148(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 148(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 148(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 148(R9)(R10*4), Z11, Z10
-	VPSRLD        $0x04, 1920(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 384(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 152(R9), Z11, Z6
-	VPDPBUSD.BCST 152(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 152(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 152(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 152(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 1856(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 320(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 148(R9), Z9, Z6
+	VPDPBUSD.BCST 148(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 148(R9)(R10*2), Z9, Z8
+	VPSRLD        $0x04, 1920(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 384(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 152(R9), Z9, Z6
+	VPDPBUSD.BCST 152(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 152(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17728(R8)
 	PREFETCHT0    3392(R8)
-	VPSRLD        $0x04, 1984(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 448(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 156(R9), Z11, Z6
-	VPDPBUSD.BCST 156(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 156(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 156(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 156(R9)(R10*4), Z11, Z10
-	VMOVDQU32     64(R8), Z11
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z11, Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   176(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   176(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   176(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   176(R9)(R11*1), Z11, Z6
+	VPSRLD        $0x04, 1984(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 448(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 156(R9), Z9, Z6
+	VPDPBUSD.BCST 156(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 156(R9)(R10*2), Z9, Z8
+	VMOVDQU32     64(R8), Z9
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z9, Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   176(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   176(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   176(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   176(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 3, scale 1
 	VPBROADCASTD  188(R9), Z7
@@ -4447,77 +2096,55 @@ block:
 	VPBROADCASTD  184(R9)(R10*2), Z8
 	VPSUBD        Z9, Z8, Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  188(R9)(R11*1), Z10
-	VPBROADCASTD  184(R9)(R11*1), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  188(R9)(R10*4), Z11
-	VPBROADCASTD  184(R9)(R10*4), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x02, Z10, Z10
 	PREFETCHT1    17792(R8)
 	PREFETCHT0    3456(R8)
-	VPSRLD        $0x04, 2048(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 512(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 160(R9), Z11, Z6
-	VPDPBUSD.BCST 160(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 160(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 160(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 160(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 2048(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 512(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 160(R9), Z9, Z6
+	VPDPBUSD.BCST 160(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 160(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17856(R8)
 	PREFETCHT0    3520(R8)
-	VPSRLD        $0x04, 2112(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 576(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 164(R9), Z11, Z6
-	VPDPBUSD.BCST 164(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 164(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 164(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 164(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 2112(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 576(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 164(R9), Z9, Z6
+	VPDPBUSD.BCST 164(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 164(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17920(R8)
 	PREFETCHT0    3584(R8)
-	VPSRLD        $0x04, 2176(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 640(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 168(R9), Z11, Z6
-	VPDPBUSD.BCST 168(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 168(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 168(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 168(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 2176(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 640(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 168(R9), Z9, Z6
+	VPDPBUSD.BCST 168(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 168(R9)(R10*2), Z9, Z8
 	PREFETCHT1    17984(R8)
 	PREFETCHT0    3648(R8)
-	VPSRLD        $0x04, 2240(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 704(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 172(R9), Z11, Z6
-	VPDPBUSD.BCST 172(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 172(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 172(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 172(R9)(R10*4), Z11, Z10
-	VMOVDQU32     64(R8), Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   176(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   176(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   176(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   176(R9)(R11*1), Z11, Z6
+	VPSRLD        $0x04, 2240(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 704(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 172(R9), Z9, Z6
+	VPDPBUSD.BCST 172(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 172(R9)(R10*2), Z9, Z8
+	VMOVDQU32     64(R8), Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   176(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   176(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   176(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   176(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 4, scale 0
 	VPBROADCASTD  236(R9), Z6
@@ -4526,72 +2153,50 @@ block:
 	VPSRAD        $0x02, Z7, Z7
 	VPBROADCASTD  236(R9)(R10*2), Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  236(R9)(R11*1), Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  236(R9)(R10*4), Z10
-	VPSRAD        $0x02, Z10, Z10
-	VMOVDQU32     2304(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 768(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 192(R9), Z11, Z6
-	VPDPBUSD.BCST 192(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 192(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 192(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 192(R9)(R10*4), Z11, Z10
+	VPANDD        2304(R8), Z0, Z9
+	VPSLLD        $0x04, 768(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 192(R9), Z9, Z6
+	VPDPBUSD.BCST 192(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 192(R9)(R10*2), Z9, Z8
 	PREFETCHT1    18048(R8)
 	PREFETCHT0    3712(R8)
-	VMOVDQU32     2368(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 832(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 196(R9), Z11, Z6
-	VPDPBUSD.BCST 196(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 196(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 196(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 196(R9)(R10*4), Z11, Z10
+	VPANDD        2368(R8), Z0, Z9
+	VPSLLD        $0x04, 832(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 196(R9), Z9, Z6
+	VPDPBUSD.BCST 196(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 196(R9)(R10*2), Z9, Z8
 	PREFETCHT1    18112(R8)
 	PREFETCHT0    3776(R8)
-	VMOVDQU32     2432(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 896(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 200(R9), Z11, Z6
-	VPDPBUSD.BCST 200(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 200(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 200(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 200(R9)(R10*4), Z11, Z10
+	VPANDD        2432(R8), Z0, Z9
+	VPSLLD        $0x04, 896(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 200(R9), Z9, Z6
+	VPDPBUSD.BCST 200(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 200(R9)(R10*2), Z9, Z8
 	PREFETCHT1    18176(R8)
 	PREFETCHT0    3840(R8)
-	VMOVDQU32     2496(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 960(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 204(R9), Z11, Z6
-	VPDPBUSD.BCST 204(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 204(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 204(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 204(R9)(R10*4), Z11, Z10
-	VMOVDQU32     128(R8), Z11
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z11, Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   224(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   224(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   224(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   224(R9)(R11*1), Z11, Z6
+	VPANDD        2496(R8), Z0, Z9
+	VPSLLD        $0x04, 960(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 204(R9), Z9, Z6
+	VPDPBUSD.BCST 204(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 204(R9)(R10*2), Z9, Z8
+	VMOVDQU32     128(R8), Z9
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z9, Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   224(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   224(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   224(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   224(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 4, scale 1
 	VPBROADCASTD  236(R9), Z7
@@ -4606,76 +2211,50 @@ block:
 	VPBROADCASTD  232(R9)(R10*2), Z8
 	VPSUBD        Z9, Z8, Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  236(R9)(R11*1), Z10
-	VPBROADCASTD  232(R9)(R11*1), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  236(R9)(R10*4), Z11
-	VPBROADCASTD  232(R9)(R10*4), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x02, Z10, Z10
 	PREFETCHT1    18240(R8)
 	PREFETCHT0    3904(R8)
-	VMOVDQU32     2560(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 1024(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 208(R9), Z11, Z6
-	VPDPBUSD.BCST 208(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 208(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 208(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 208(R9)(R10*4), Z11, Z10
-	VMOVDQU32     2624(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 1088(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 212(R9), Z11, Z6
-	VPDPBUSD.BCST 212(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 212(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 212(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 212(R9)(R10*4), Z11, Z10
+	VPANDD        2560(R8), Z0, Z9
+	VPSLLD        $0x04, 1024(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 208(R9), Z9, Z6
+	VPDPBUSD.BCST 208(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 208(R9)(R10*2), Z9, Z8
+	VPANDD        2624(R8), Z0, Z9
+	VPSLLD        $0x04, 1088(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 212(R9), Z9, Z6
+	VPDPBUSD.BCST 212(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 212(R9)(R10*2), Z9, Z8
 	PREFETCHT1    18304(R8)
 	PREFETCHT0    3968(R8)
-	VMOVDQU32     2688(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 1152(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 216(R9), Z11, Z6
-	VPDPBUSD.BCST 216(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 216(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 216(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 216(R9)(R10*4), Z11, Z10
+	VPANDD        2688(R8), Z0, Z9
+	VPSLLD        $0x04, 1152(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 216(R9), Z9, Z6
+	VPDPBUSD.BCST 216(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 216(R9)(R10*2), Z9, Z8
 	PREFETCHT1    18368(R8)
 	PREFETCHT0    4032(R8)
-	VMOVDQU32     2752(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x04, 1216(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 220(R9), Z11, Z6
-	VPDPBUSD.BCST 220(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 220(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 220(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 220(R9)(R10*4), Z11, Z10
-	VMOVDQU32     128(R8), Z11
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z11, Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   224(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   224(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   224(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   224(R9)(R11*1), Z11, Z6
+	VPANDD        2752(R8), Z0, Z9
+	VPSLLD        $0x04, 1216(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 220(R9), Z9, Z6
+	VPDPBUSD.BCST 220(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 220(R9)(R10*2), Z9, Z8
+	VMOVDQU32     128(R8), Z9
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z9, Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   224(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   224(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   224(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   224(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 5, scale 0
 	VPBROADCASTD  284(R9), Z6
@@ -4684,72 +2263,50 @@ block:
 	VPSRAD        $0x02, Z7, Z7
 	VPBROADCASTD  284(R9)(R10*2), Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  284(R9)(R11*1), Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  284(R9)(R10*4), Z10
-	VPSRAD        $0x02, Z10, Z10
 	PREFETCHT1    18432(R8)
 	PREFETCHT0    4096(R8)
-	VMOVDQU32     2816(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 768(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 240(R9), Z11, Z6
-	VPDPBUSD.BCST 240(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 240(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 240(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 240(R9)(R10*4), Z11, Z10
+	VPANDD        2816(R8), Z0, Z9
+	VPSLLD        $0x02, 768(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 240(R9), Z9, Z6
+	VPDPBUSD.BCST 240(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 240(R9)(R10*2), Z9, Z8
 	PREFETCHT1    18496(R8)
 	PREFETCHT0    4160(R8)
-	VMOVDQU32     2880(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 832(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 244(R9), Z11, Z6
-	VPDPBUSD.BCST 244(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 244(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 244(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 244(R9)(R10*4), Z11, Z10
-	VMOVDQU32     2944(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 896(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 248(R9), Z11, Z6
-	VPDPBUSD.BCST 248(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 248(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 248(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 248(R9)(R10*4), Z11, Z10
+	VPANDD        2880(R8), Z0, Z9
+	VPSLLD        $0x02, 832(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 244(R9), Z9, Z6
+	VPDPBUSD.BCST 244(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 244(R9)(R10*2), Z9, Z8
+	VPANDD        2944(R8), Z0, Z9
+	VPSLLD        $0x02, 896(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 248(R9), Z9, Z6
+	VPDPBUSD.BCST 248(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 248(R9)(R10*2), Z9, Z8
 	PREFETCHT1    18560(R8)
 	PREFETCHT0    4224(R8)
-	VMOVDQU32     3008(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 960(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 252(R9), Z11, Z6
-	VPDPBUSD.BCST 252(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 252(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 252(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 252(R9)(R10*4), Z11, Z10
-	VMOVDQU32     128(R8), Z11
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z11, Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   272(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   272(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   272(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   272(R9)(R11*1), Z11, Z6
+	VPANDD        3008(R8), Z0, Z9
+	VPSLLD        $0x02, 960(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 252(R9), Z9, Z6
+	VPDPBUSD.BCST 252(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 252(R9)(R10*2), Z9, Z8
+	VMOVDQU32     128(R8), Z9
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z9, Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   272(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   272(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   272(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   272(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 5, scale 1
 	VPBROADCASTD  284(R9), Z7
@@ -4764,77 +2321,51 @@ block:
 	VPBROADCASTD  280(R9)(R10*2), Z8
 	VPSUBD        Z9, Z8, Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  284(R9)(R11*1), Z10
-	VPBROADCASTD  280(R9)(R11*1), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  284(R9)(R10*4), Z11
-	VPBROADCASTD  280(R9)(R10*4), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x02, Z10, Z10
 	PREFETCHT1    18624(R8)
 	PREFETCHT0    4288(R8)
-	VMOVDQU32     3072(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 1024(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 256(R9), Z11, Z6
-	VPDPBUSD.BCST 256(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 256(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 256(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 256(R9)(R10*4), Z11, Z10
+	VPANDD        3072(R8), Z0, Z9
+	VPSLLD        $0x02, 1024(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 256(R9), Z9, Z6
+	VPDPBUSD.BCST 256(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 256(R9)(R10*2), Z9, Z8
 	PREFETCHT1    18688(R8)
 	PREFETCHT0    4352(R8)
-	VMOVDQU32     3136(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 1088(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 260(R9), Z11, Z6
-	VPDPBUSD.BCST 260(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 260(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 260(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 260(R9)(R10*4), Z11, Z10
+	VPANDD        3136(R8), Z0, Z9
+	VPSLLD        $0x02, 1088(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 260(R9), Z9, Z6
+	VPDPBUSD.BCST 260(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 260(R9)(R10*2), Z9, Z8
 	PREFETCHT1    18752(R8)
 	PREFETCHT0    4416(R8)
-	VMOVDQU32     3200(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 1152(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 264(R9), Z11, Z6
-	VPDPBUSD.BCST 264(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 264(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 264(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 264(R9)(R10*4), Z11, Z10
+	VPANDD        3200(R8), Z0, Z9
+	VPSLLD        $0x02, 1152(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 264(R9), Z9, Z6
+	VPDPBUSD.BCST 264(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 264(R9)(R10*2), Z9, Z8
 	PREFETCHT1    18816(R8)
 	PREFETCHT0    4480(R8)
-	VMOVDQU32     3264(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSLLD        $0x02, 1216(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 268(R9), Z11, Z6
-	VPDPBUSD.BCST 268(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 268(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 268(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 268(R9)(R10*4), Z11, Z10
-	VMOVDQU32     128(R8), Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   272(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   272(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   272(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   272(R9)(R11*1), Z11, Z6
+	VPANDD        3264(R8), Z0, Z9
+	VPSLLD        $0x02, 1216(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 268(R9), Z9, Z6
+	VPDPBUSD.BCST 268(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 268(R9)(R10*2), Z9, Z8
+	VMOVDQU32     128(R8), Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   272(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   272(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   272(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   272(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 6, scale 0
 	VPBROADCASTD  332(R9), Z6
@@ -4843,72 +2374,54 @@ block:
 	VPSRAD        $0x02, Z7, Z7
 	VPBROADCASTD  332(R9)(R10*2), Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  332(R9)(R11*1), Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  332(R9)(R10*4), Z10
-	VPSRAD        $0x02, Z10, Z10
-	VPSRLD        $0x04, 2304(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     768(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 288(R9), Z11, Z6
-	VPDPBUSD.BCST 288(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 288(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 288(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 288(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 2304(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     768(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 288(R9), Z9, Z6
+	VPDPBUSD.BCST 288(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 288(R9)(R10*2), Z9, Z8
 	PREFETCHT1    18880(R8)
 	PREFETCHT0    4544(R8)
-	VPSRLD        $0x04, 2368(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     832(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 292(R9), Z11, Z6
-	VPDPBUSD.BCST 292(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 292(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 292(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 292(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 2368(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     832(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 292(R9), Z9, Z6
+	VPDPBUSD.BCST 292(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 292(R9)(R10*2), Z9, Z8
 	PREFETCHT1    18944(R8)
 	PREFETCHT0    4608(R8)
-	VPSRLD        $0x04, 2432(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     896(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 296(R9), Z11, Z6
-	VPDPBUSD.BCST 296(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 296(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 296(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 296(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 2432(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     896(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 296(R9), Z9, Z6
+	VPDPBUSD.BCST 296(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 296(R9)(R10*2), Z9, Z8
 	PREFETCHT1    19008(R8)
 	PREFETCHT0    4672(R8)
-	VPSRLD        $0x04, 2496(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     960(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 300(R9), Z11, Z6
-	VPDPBUSD.BCST 300(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 300(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 300(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 300(R9)(R10*4), Z11, Z10
-	VMOVDQU32     192(R8), Z11
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z11, Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   320(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   320(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   320(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   320(R9)(R11*1), Z11, Z6
+	VPSRLD        $0x04, 2496(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     960(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 300(R9), Z9, Z6
+	VPDPBUSD.BCST 300(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 300(R9)(R10*2), Z9, Z8
+	VMOVDQU32     192(R8), Z9
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z9, Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   320(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   320(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   320(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   320(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 6, scale 1
 	VPBROADCASTD  332(R9), Z7
@@ -4923,76 +2436,54 @@ block:
 	VPBROADCASTD  328(R9)(R10*2), Z8
 	VPSUBD        Z9, Z8, Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  332(R9)(R11*1), Z10
-	VPBROADCASTD  328(R9)(R11*1), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  332(R9)(R10*4), Z11
-	VPBROADCASTD  328(R9)(R10*4), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x02, Z10, Z10
 	PREFETCHT1    19072(R8)
 	PREFETCHT0    4736(R8)
-	VPSRLD        $0x04, 2560(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     1024(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 304(R9), Z11, Z6
-	VPDPBUSD.BCST 304(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 304(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 304(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 304(R9)(R10*4), Z11, Z10
-	VPSRLD        $0x04, 2624(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     1088(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 308(R9), Z11, Z6
-	VPDPBUSD.BCST 308(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 308(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 308(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 308(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 2560(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     1024(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 304(R9), Z9, Z6
+	VPDPBUSD.BCST 304(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 304(R9)(R10*2), Z9, Z8
+	VPSRLD        $0x04, 2624(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     1088(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 308(R9), Z9, Z6
+	VPDPBUSD.BCST 308(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 308(R9)(R10*2), Z9, Z8
 	PREFETCHT1    19136(R8)
 	PREFETCHT0    4800(R8)
-	VPSRLD        $0x04, 2688(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     1152(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 312(R9), Z11, Z6
-	VPDPBUSD.BCST 312(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 312(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 312(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 312(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 2688(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     1152(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 312(R9), Z9, Z6
+	VPDPBUSD.BCST 312(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 312(R9)(R10*2), Z9, Z8
 	PREFETCHT1    19200(R8)
 	PREFETCHT0    4864(R8)
-	VPSRLD        $0x04, 2752(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VMOVDQU32     1216(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 316(R9), Z11, Z6
-	VPDPBUSD.BCST 316(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 316(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 316(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 316(R9)(R10*4), Z11, Z10
-	VMOVDQU32     192(R8), Z11
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z11, Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   320(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   320(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   320(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   320(R9)(R11*1), Z11, Z6
+	VPSRLD        $0x04, 2752(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VMOVDQU32     1216(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 316(R9), Z9, Z6
+	VPDPBUSD.BCST 316(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 316(R9)(R10*2), Z9, Z8
+	VMOVDQU32     192(R8), Z9
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z9, Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   320(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   320(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   320(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   320(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 7, scale 0
 	VPBROADCASTD  380(R9), Z6
@@ -5001,72 +2492,54 @@ block:
 	VPSRAD        $0x02, Z7, Z7
 	VPBROADCASTD  380(R9)(R10*2), Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  380(R9)(R11*1), Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  380(R9)(R10*4), Z10
-	VPSRAD        $0x02, Z10, Z10
 	PREFETCHT1    19264(R8)
 	PREFETCHT0    4928(R8)
-	VPSRLD        $0x04, 2816(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 768(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 336(R9), Z11, Z6
-	VPDPBUSD.BCST 336(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 336(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 336(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 336(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 2816(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 768(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 336(R9), Z9, Z6
+	VPDPBUSD.BCST 336(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 336(R9)(R10*2), Z9, Z8
 	PREFETCHT1    19328(R8)
 	PREFETCHT0    4992(R8)
-	VPSRLD        $0x04, 2880(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 832(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 340(R9), Z11, Z6
-	VPDPBUSD.BCST 340(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 340(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 340(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 340(R9)(R10*4), Z11, Z10
-	VPSRLD        $0x04, 2944(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 896(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 344(R9), Z11, Z6
-	VPDPBUSD.BCST 344(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 344(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 344(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 344(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 2880(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 832(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 340(R9), Z9, Z6
+	VPDPBUSD.BCST 340(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 340(R9)(R10*2), Z9, Z8
+	VPSRLD        $0x04, 2944(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 896(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 344(R9), Z9, Z6
+	VPDPBUSD.BCST 344(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 344(R9)(R10*2), Z9, Z8
 	PREFETCHT1    19392(R8)
 	PREFETCHT0    5056(R8)
-	VPSRLD        $0x04, 3008(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 960(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 348(R9), Z11, Z6
-	VPDPBUSD.BCST 348(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 348(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 348(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 348(R9)(R10*4), Z11, Z10
-	VMOVDQU32     192(R8), Z11
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z11, Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   368(R9), Z11, Z12
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z12, Z6, Z0
-	VMULPS.BCST   368(R9)(R10*1), Z11, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z1
-	VMULPS.BCST   368(R9)(R10*2), Z11, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z2
-	VMULPS.BCST   368(R9)(R11*1), Z11, Z6
+	VPSRLD        $0x04, 3008(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 960(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 348(R9), Z9, Z6
+	VPDPBUSD.BCST 348(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 348(R9)(R10*2), Z9, Z8
+	VMOVDQU32     192(R8), Z9
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z9, Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-	VMULPS.BCST   368(R9)(R10*4), Z11, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   368(R9), Z9, Z10
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z10, Z6, Z2
+	VMULPS.BCST   368(R9)(R10*1), Z9, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z3
+	VMULPS.BCST   368(R9)(R10*2), Z9, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z4
 
 	// sub-block 7, scale 1
 	VPBROADCASTD  380(R9), Z7
@@ -5081,89 +2554,64 @@ block:
 	VPBROADCASTD  376(R9)(R10*2), Z8
 	VPSUBD        Z9, Z8, Z8
 	VPSRAD        $0x02, Z8, Z8
-	VPBROADCASTD  380(R9)(R11*1), Z10
-	VPBROADCASTD  376(R9)(R11*1), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x02, Z9, Z9
-	VPBROADCASTD  380(R9)(R10*4), Z11
-	VPBROADCASTD  376(R9)(R10*4), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x02, Z10, Z10
 	PREFETCHT1    19456(R8)
 	PREFETCHT0    5120(R8)
-	VPSRLD        $0x04, 3072(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 1024(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 352(R9), Z11, Z6
-	VPDPBUSD.BCST 352(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 352(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 352(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 352(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 3072(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 1024(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 352(R9), Z9, Z6
+	VPDPBUSD.BCST 352(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 352(R9)(R10*2), Z9, Z8
 	PREFETCHT1    19520(R8)
 	PREFETCHT0    5184(R8)
-	VPSRLD        $0x04, 3136(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 1088(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 356(R9), Z11, Z6
-	VPDPBUSD.BCST 356(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 356(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 356(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 356(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 3136(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 1088(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 356(R9), Z9, Z6
+	VPDPBUSD.BCST 356(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 356(R9)(R10*2), Z9, Z8
 	PREFETCHT1    19584(R8)
 	PREFETCHT0    5248(R8)
-	VPSRLD        $0x04, 3200(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 1152(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 360(R9), Z11, Z6
-	VPDPBUSD.BCST 360(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 360(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 360(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 360(R9)(R10*4), Z11, Z10
+	VPSRLD        $0x04, 3200(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 1152(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 360(R9), Z9, Z6
+	VPDPBUSD.BCST 360(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 360(R9)(R10*2), Z9, Z8
 	PREFETCHT1    19648(R8)
 	PREFETCHT0    5312(R8)
-	VPSRLD        $0x04, 3264(R8), Z11
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z11, Z11
-	VPSRLD        $0x02, 1216(R8), Z12
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z12, Z11
-	VPDPBUSD.BCST 364(R9), Z11, Z6
-	VPDPBUSD.BCST 364(R9)(R10*1), Z11, Z7
-	VPDPBUSD.BCST 364(R9)(R10*2), Z11, Z8
-	VPDPBUSD.BCST 364(R9)(R11*1), Z11, Z9
-	VPDPBUSD.BCST 364(R9)(R10*4), Z11, Z10
-	VMOVDQU32     192(R8), Z11
-	VPSRAD        $0x18, Z11, Z11
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z5, Z11, Z11
-	VMULPS.BCST   368(R9), Z11, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z0
-	VMULPS.BCST   368(R9)(R10*1), Z11, Z5
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z1
-	VMULPS.BCST   368(R9)(R10*2), Z11, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z2
-	VMULPS.BCST   368(R9)(R11*1), Z11, Z5
+	VPSRLD        $0x04, 3264(R8), Z9
+	VPANDD        Z0, Z9, Z9
+	VPSRLD        $0x02, 1216(R8), Z10
+	VPTERNLOGD    $0xf8, Z1, Z10, Z9
+	VPDPBUSD.BCST 364(R9), Z9, Z6
+	VPDPBUSD.BCST 364(R9)(R10*1), Z9, Z7
+	VPDPBUSD.BCST 364(R9)(R10*2), Z9, Z8
+	VMOVDQU32     192(R8), Z9
+	VPSRAD        $0x18, Z9, Z9
 	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z5, Z9, Z3
-	VMULPS.BCST   368(R9)(R10*4), Z11, Z5
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z5, Z10, Z4
+	VMULPS        Z5, Z9, Z9
+	VMULPS.BCST   368(R9), Z9, Z5
+	VCVTDQ2PS     Z6, Z6
+	VFMADD231PS   Z5, Z6, Z2
+	VMULPS.BCST   368(R9)(R10*1), Z9, Z5
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z5, Z7, Z3
+	VMULPS.BCST   368(R9)(R10*2), Z9, Z5
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z5, Z8, Z4
 	ADDQ          $0x00000180, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000d00, R8
-	DECQ          R12
+	DECQ          R11
 	JNZ           block
 	MOVQ          64(AX), DI
-	LEAQ          (DI)(DI*2), R8
-	VMOVUPS       Z0, (CX)
-	VMOVUPS       Z1, (CX)(DI*1)
-	VMOVUPS       Z2, (CX)(DI*2)
-	VMOVUPS       Z3, (CX)(R8*1)
-	VMOVUPS       Z4, (CX)(DI*4)
+	VMOVUPS       Z2, (CX)
+	VMOVUPS       Z3, (CX)(DI*1)
+	VMOVUPS       Z4, (CX)(DI*2)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -5172,14 +2620,16 @@ block:
 	VZEROUPPER
 	RET
 
-// func Gemv_q6_kx16_q8x_16x6_avx512vnni(a *byte)
+// func Gemv_q6_kx16_q8x_16x4_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_q6_kx16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+TEXT ·Gemv_q6_kx16_q8x_16x4_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -5187,10 +2637,7 @@ tile:
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
-	LEAQ   (R10)(R10*4), R12
-	MOVQ   32(AX), R13
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	MOVQ   32(AX), R12
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -5208,79 +2655,57 @@ block:
 	VPSRAD        $0x02, Z9, Z9
 	VPBROADCASTD  44(R9)(R11*1), Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  44(R9)(R10*4), Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  44(R9)(R12*1), Z12
-	VPSRAD        $0x02, Z12, Z12
-	VMOVDQU32     1280(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 256(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST (R9), Z13, Z7
-	VPDPBUSD.BCST (R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST (R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST (R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST (R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST (R9)(R12*1), Z13, Z12
+	VPANDD        1280(R8), Z0, Z11
+	VPSLLD        $0x04, 256(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST (R9), Z11, Z7
+	VPDPBUSD.BCST (R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST (R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST (R9)(R11*1), Z11, Z10
 	PREFETCHT1    16384(R8)
 	PREFETCHT0    2048(R8)
-	VMOVDQU32     1344(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 320(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 4(R9), Z13, Z7
-	VPDPBUSD.BCST 4(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 4(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 4(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 4(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 4(R9)(R12*1), Z13, Z12
+	VPANDD        1344(R8), Z0, Z11
+	VPSLLD        $0x04, 320(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 4(R9), Z11, Z7
+	VPDPBUSD.BCST 4(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 4(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 4(R9)(R11*1), Z11, Z10
 	PREFETCHT1    16448(R8)
 	PREFETCHT0    2112(R8)
-	VMOVDQU32     1408(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 384(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 8(R9), Z13, Z7
-	VPDPBUSD.BCST 8(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 8(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 8(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 8(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 8(R9)(R12*1), Z13, Z12
+	VPANDD        1408(R8), Z0, Z11
+	VPSLLD        $0x04, 384(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 8(R9), Z11, Z7
+	VPDPBUSD.BCST 8(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 8(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 8(R9)(R11*1), Z11, Z10
 	PREFETCHT1    16512(R8)
 	PREFETCHT0    2176(R8)
-	VMOVDQU32     1472(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 448(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 12(R9), Z13, Z7
-	VPDPBUSD.BCST 12(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 12(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 12(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 12(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 12(R9)(R12*1), Z13, Z12
-	VMOVDQU32     (R8), Z13
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z13, Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   32(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   32(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   32(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   32(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   32(R9)(R10*4), Z13, Z7
+	VPANDD        1472(R8), Z0, Z11
+	VPSLLD        $0x04, 448(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 12(R9), Z11, Z7
+	VPDPBUSD.BCST 12(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 12(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 12(R9)(R11*1), Z11, Z10
+	VMOVDQU32     (R8), Z11
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z11, Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   32(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   32(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   32(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   32(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 0, scale 1
 	VPBROADCASTD  44(R9), Z8
@@ -5299,83 +2724,57 @@ block:
 	VPBROADCASTD  40(R9)(R11*1), Z10
 	VPSUBD        Z11, Z10, Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  44(R9)(R10*4), Z12
-	VPBROADCASTD  40(R9)(R10*4), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  44(R9)(R12*1), Z13
-	VPBROADCASTD  40(R9)(R12*1), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x02, Z12, Z12
 	PREFETCHT1    16576(R8)
 	PREFETCHT0    2240(R8)
-	VMOVDQU32     1536(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 512(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 16(R9), Z13, Z7
-	VPDPBUSD.BCST 16(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 16(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 16(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 16(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 16(R9)(R12*1), Z13, Z12
-	VMOVDQU32     1600(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 576(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 20(R9), Z13, Z7
-	VPDPBUSD.BCST 20(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 20(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 20(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 20(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 20(R9)(R12*1), Z13, Z12
+	VPANDD        1536(R8), Z0, Z11
+	VPSLLD        $0x04, 512(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 16(R9), Z11, Z7
+	VPDPBUSD.BCST 16(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 16(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 16(R9)(R11*1), Z11, Z10
+	VPANDD        1600(R8), Z0, Z11
+	VPSLLD        $0x04, 576(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 20(R9), Z11, Z7
+	VPDPBUSD.BCST 20(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 20(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 20(R9)(R11*1), Z11, Z10
 	PREFETCHT1    16640(R8)
 	PREFETCHT0    2304(R8)
-	VMOVDQU32     1664(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 640(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 24(R9), Z13, Z7
-	VPDPBUSD.BCST 24(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 24(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 24(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 24(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 24(R9)(R12*1), Z13, Z12
+	VPANDD        1664(R8), Z0, Z11
+	VPSLLD        $0x04, 640(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 24(R9), Z11, Z7
+	VPDPBUSD.BCST 24(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 24(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 24(R9)(R11*1), Z11, Z10
 	PREFETCHT1    16704(R8)
 	PREFETCHT0    2368(R8)
-	VMOVDQU32     1728(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 704(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 28(R9), Z13, Z7
-	VPDPBUSD.BCST 28(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 28(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 28(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 28(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 28(R9)(R12*1), Z13, Z12
-	VMOVDQU32     (R8), Z13
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z13, Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   32(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   32(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   32(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   32(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   32(R9)(R10*4), Z13, Z7
+	VPANDD        1728(R8), Z0, Z11
+	VPSLLD        $0x04, 704(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 28(R9), Z11, Z7
+	VPDPBUSD.BCST 28(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 28(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 28(R9)(R11*1), Z11, Z10
+	VMOVDQU32     (R8), Z11
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z11, Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   32(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   32(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   32(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   32(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 1, scale 0
 	VPBROADCASTD  92(R9), Z7
@@ -5386,79 +2785,57 @@ block:
 	VPSRAD        $0x02, Z9, Z9
 	VPBROADCASTD  92(R9)(R11*1), Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  92(R9)(R10*4), Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  92(R9)(R12*1), Z12
-	VPSRAD        $0x02, Z12, Z12
 	PREFETCHT1    16768(R8)
 	PREFETCHT0    2432(R8)
-	VMOVDQU32     1792(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 256(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 48(R9), Z13, Z7
-	VPDPBUSD.BCST 48(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 48(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 48(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 48(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 48(R9)(R12*1), Z13, Z12
+	VPANDD        1792(R8), Z0, Z11
+	VPSLLD        $0x02, 256(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 48(R9), Z11, Z7
+	VPDPBUSD.BCST 48(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 48(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 48(R9)(R11*1), Z11, Z10
 	PREFETCHT1    16832(R8)
 	PREFETCHT0    2496(R8)
-	VMOVDQU32     1856(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 320(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 52(R9), Z13, Z7
-	VPDPBUSD.BCST 52(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 52(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 52(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 52(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 52(R9)(R12*1), Z13, Z12
-	VMOVDQU32     1920(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 384(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 56(R9), Z13, Z7
-	VPDPBUSD.BCST 56(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 56(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 56(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 56(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 56(R9)(R12*1), Z13, Z12
+	VPANDD        1856(R8), Z0, Z11
+	VPSLLD        $0x02, 320(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 52(R9), Z11, Z7
+	VPDPBUSD.BCST 52(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 52(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 52(R9)(R11*1), Z11, Z10
+	VPANDD        1920(R8), Z0, Z11
+	VPSLLD        $0x02, 384(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 56(R9), Z11, Z7
+	VPDPBUSD.BCST 56(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 56(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 56(R9)(R11*1), Z11, Z10
 	PREFETCHT1    16896(R8)
 	PREFETCHT0    2560(R8)
-	VMOVDQU32     1984(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 448(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 60(R9), Z13, Z7
-	VPDPBUSD.BCST 60(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 60(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 60(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 60(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 60(R9)(R12*1), Z13, Z12
-	VMOVDQU32     (R8), Z13
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z13, Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   80(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   80(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   80(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   80(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   80(R9)(R10*4), Z13, Z7
+	VPANDD        1984(R8), Z0, Z11
+	VPSLLD        $0x02, 448(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 60(R9), Z11, Z7
+	VPDPBUSD.BCST 60(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 60(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 60(R9)(R11*1), Z11, Z10
+	VMOVDQU32     (R8), Z11
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z11, Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   80(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   80(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   80(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   80(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 1, scale 1
 	VPBROADCASTD  92(R9), Z8
@@ -5477,84 +2854,58 @@ block:
 	VPBROADCASTD  88(R9)(R11*1), Z10
 	VPSUBD        Z11, Z10, Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  92(R9)(R10*4), Z12
-	VPBROADCASTD  88(R9)(R10*4), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  92(R9)(R12*1), Z13
-	VPBROADCASTD  88(R9)(R12*1), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x02, Z12, Z12
 	PREFETCHT1    16960(R8)
 	PREFETCHT0    2624(R8)
-	VMOVDQU32     2048(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 512(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 64(R9), Z13, Z7
-	VPDPBUSD.BCST 64(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 64(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 64(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 64(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 64(R9)(R12*1), Z13, Z12
+	VPANDD        2048(R8), Z0, Z11
+	VPSLLD        $0x02, 512(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 64(R9), Z11, Z7
+	VPDPBUSD.BCST 64(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 64(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 64(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17024(R8)
 	PREFETCHT0    2688(R8)
-	VMOVDQU32     2112(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 576(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 68(R9), Z13, Z7
-	VPDPBUSD.BCST 68(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 68(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 68(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 68(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 68(R9)(R12*1), Z13, Z12
+	VPANDD        2112(R8), Z0, Z11
+	VPSLLD        $0x02, 576(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 68(R9), Z11, Z7
+	VPDPBUSD.BCST 68(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 68(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 68(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17088(R8)
 	PREFETCHT0    2752(R8)
-	VMOVDQU32     2176(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 640(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 72(R9), Z13, Z7
-	VPDPBUSD.BCST 72(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 72(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 72(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 72(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 72(R9)(R12*1), Z13, Z12
+	VPANDD        2176(R8), Z0, Z11
+	VPSLLD        $0x02, 640(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 72(R9), Z11, Z7
+	VPDPBUSD.BCST 72(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 72(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 72(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17152(R8)
 	PREFETCHT0    2816(R8)
-	VMOVDQU32     2240(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 704(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 76(R9), Z13, Z7
-	VPDPBUSD.BCST 76(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 76(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 76(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 76(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 76(R9)(R12*1), Z13, Z12
-	VMOVDQU32     (R8), Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   80(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   80(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   80(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   80(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   80(R9)(R10*4), Z13, Z7
+	VPANDD        2240(R8), Z0, Z11
+	VPSLLD        $0x02, 704(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 76(R9), Z11, Z7
+	VPDPBUSD.BCST 76(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 76(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 76(R9)(R11*1), Z11, Z10
+	VMOVDQU32     (R8), Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   80(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   80(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   80(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   80(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 2, scale 0
 	VPBROADCASTD  140(R9), Z7
@@ -5565,79 +2916,61 @@ block:
 	VPSRAD        $0x02, Z9, Z9
 	VPBROADCASTD  140(R9)(R11*1), Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  140(R9)(R10*4), Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  140(R9)(R12*1), Z12
-	VPSRAD        $0x02, Z12, Z12
-	VPSRLD        $0x04, 1280(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     256(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 96(R9), Z13, Z7
-	VPDPBUSD.BCST 96(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 96(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 96(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 96(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 96(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 1280(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     256(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 96(R9), Z11, Z7
+	VPDPBUSD.BCST 96(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 96(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 96(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17216(R8)
 	PREFETCHT0    2880(R8)
-	VPSRLD        $0x04, 1344(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     320(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 100(R9), Z13, Z7
-	VPDPBUSD.BCST 100(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 100(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 100(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 100(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 100(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 1344(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     320(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 100(R9), Z11, Z7
+	VPDPBUSD.BCST 100(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 100(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 100(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17280(R8)
 	PREFETCHT0    2944(R8)
-	VPSRLD        $0x04, 1408(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     384(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 104(R9), Z13, Z7
-	VPDPBUSD.BCST 104(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 104(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 104(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 104(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 104(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 1408(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     384(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 104(R9), Z11, Z7
+	VPDPBUSD.BCST 104(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 104(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 104(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17344(R8)
 	PREFETCHT0    3008(R8)
-	VPSRLD        $0x04, 1472(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     448(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 108(R9), Z13, Z7
-	VPDPBUSD.BCST 108(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 108(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 108(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 108(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 108(R9)(R12*1), Z13, Z12
-	VMOVDQU32     64(R8), Z13
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z13, Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   128(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   128(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   128(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   128(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   128(R9)(R10*4), Z13, Z7
+	VPSRLD        $0x04, 1472(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     448(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 108(R9), Z11, Z7
+	VPDPBUSD.BCST 108(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 108(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 108(R9)(R11*1), Z11, Z10
+	VMOVDQU32     64(R8), Z11
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z11, Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   128(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   128(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   128(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   128(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   128(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 2, scale 1
 	VPBROADCASTD  140(R9), Z8
@@ -5656,83 +2989,61 @@ block:
 	VPBROADCASTD  136(R9)(R11*1), Z10
 	VPSUBD        Z11, Z10, Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  140(R9)(R10*4), Z12
-	VPBROADCASTD  136(R9)(R10*4), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  140(R9)(R12*1), Z13
-	VPBROADCASTD  136(R9)(R12*1), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x02, Z12, Z12
 	PREFETCHT1    17408(R8)
 	PREFETCHT0    3072(R8)
-	VPSRLD        $0x04, 1536(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     512(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 112(R9), Z13, Z7
-	VPDPBUSD.BCST 112(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 112(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 112(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 112(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 112(R9)(R12*1), Z13, Z12
-	VPSRLD        $0x04, 1600(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     576(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 116(R9), Z13, Z7
-	VPDPBUSD.BCST 116(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 116(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 116(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 116(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 116(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 1536(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     512(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 112(R9), Z11, Z7
+	VPDPBUSD.BCST 112(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 112(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 112(R9)(R11*1), Z11, Z10
+	VPSRLD        $0x04, 1600(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     576(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 116(R9), Z11, Z7
+	VPDPBUSD.BCST 116(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 116(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 116(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17472(R8)
 	PREFETCHT0    3136(R8)
-	VPSRLD        $0x04, 1664(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     640(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 120(R9), Z13, Z7
-	VPDPBUSD.BCST 120(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 120(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 120(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 120(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 120(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 1664(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     640(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 120(R9), Z11, Z7
+	VPDPBUSD.BCST 120(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 120(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 120(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17536(R8)
 	PREFETCHT0    3200(R8)
-	VPSRLD        $0x04, 1728(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     704(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 124(R9), Z13, Z7
-	VPDPBUSD.BCST 124(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 124(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 124(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 124(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 124(R9)(R12*1), Z13, Z12
-	VMOVDQU32     64(R8), Z13
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z13, Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   128(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   128(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   128(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   128(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   128(R9)(R10*4), Z13, Z7
+	VPSRLD        $0x04, 1728(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     704(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 124(R9), Z11, Z7
+	VPDPBUSD.BCST 124(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 124(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 124(R9)(R11*1), Z11, Z10
+	VMOVDQU32     64(R8), Z11
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z11, Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   128(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   128(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   128(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   128(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   128(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 3, scale 0
 	VPBROADCASTD  188(R9), Z7
@@ -5743,79 +3054,61 @@ block:
 	VPSRAD        $0x02, Z9, Z9
 	VPBROADCASTD  188(R9)(R11*1), Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  188(R9)(R10*4), Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  188(R9)(R12*1), Z12
-	VPSRAD        $0x02, Z12, Z12
 	PREFETCHT1    17600(R8)
 	PREFETCHT0    3264(R8)
-	VPSRLD        $0x04, 1792(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 256(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 144(R9), Z13, Z7
-	VPDPBUSD.BCST 144(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 144(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 144(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 144(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 144(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 1792(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 256(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 144(R9), Z11, Z7
+	VPDPBUSD.BCST 144(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 144(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 144(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17664(R8)
 	PREFETCHT0    3328(R8)
-	VPSRLD        $0x04, 1856(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 320(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 148(R9), Z13, Z7
-	VPDPBUSD.BCST 148(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 148(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 148(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 148(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 148(R9)(R12*1), Z13, Z12
-	VPSRLD        $0x04, 1920(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 384(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 152(R9), Z13, Z7
-	VPDPBUSD.BCST 152(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 152(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 152(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 152(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 152(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 1856(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 320(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 148(R9), Z11, Z7
+	VPDPBUSD.BCST 148(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 148(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 148(R9)(R11*1), Z11, Z10
+	VPSRLD        $0x04, 1920(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 384(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 152(R9), Z11, Z7
+	VPDPBUSD.BCST 152(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 152(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 152(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17728(R8)
 	PREFETCHT0    3392(R8)
-	VPSRLD        $0x04, 1984(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 448(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 156(R9), Z13, Z7
-	VPDPBUSD.BCST 156(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 156(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 156(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 156(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 156(R9)(R12*1), Z13, Z12
-	VMOVDQU32     64(R8), Z13
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z13, Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   176(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   176(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   176(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   176(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   176(R9)(R10*4), Z13, Z7
+	VPSRLD        $0x04, 1984(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 448(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 156(R9), Z11, Z7
+	VPDPBUSD.BCST 156(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 156(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 156(R9)(R11*1), Z11, Z10
+	VMOVDQU32     64(R8), Z11
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z11, Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   176(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   176(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   176(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   176(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   176(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 3, scale 1
 	VPBROADCASTD  188(R9), Z8
@@ -5834,84 +3127,62 @@ block:
 	VPBROADCASTD  184(R9)(R11*1), Z10
 	VPSUBD        Z11, Z10, Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  188(R9)(R10*4), Z12
-	VPBROADCASTD  184(R9)(R10*4), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  188(R9)(R12*1), Z13
-	VPBROADCASTD  184(R9)(R12*1), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x02, Z12, Z12
 	PREFETCHT1    17792(R8)
 	PREFETCHT0    3456(R8)
-	VPSRLD        $0x04, 2048(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 512(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 160(R9), Z13, Z7
-	VPDPBUSD.BCST 160(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 160(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 160(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 160(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 160(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 2048(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 512(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 160(R9), Z11, Z7
+	VPDPBUSD.BCST 160(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 160(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 160(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17856(R8)
 	PREFETCHT0    3520(R8)
-	VPSRLD        $0x04, 2112(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 576(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 164(R9), Z13, Z7
-	VPDPBUSD.BCST 164(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 164(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 164(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 164(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 164(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 2112(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 576(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 164(R9), Z11, Z7
+	VPDPBUSD.BCST 164(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 164(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 164(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17920(R8)
 	PREFETCHT0    3584(R8)
-	VPSRLD        $0x04, 2176(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 640(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 168(R9), Z13, Z7
-	VPDPBUSD.BCST 168(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 168(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 168(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 168(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 168(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 2176(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 640(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 168(R9), Z11, Z7
+	VPDPBUSD.BCST 168(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 168(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 168(R9)(R11*1), Z11, Z10
 	PREFETCHT1    17984(R8)
 	PREFETCHT0    3648(R8)
-	VPSRLD        $0x04, 2240(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 704(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 172(R9), Z13, Z7
-	VPDPBUSD.BCST 172(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 172(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 172(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 172(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 172(R9)(R12*1), Z13, Z12
-	VMOVDQU32     64(R8), Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   176(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   176(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   176(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   176(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   176(R9)(R10*4), Z13, Z7
+	VPSRLD        $0x04, 2240(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 704(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 172(R9), Z11, Z7
+	VPDPBUSD.BCST 172(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 172(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 172(R9)(R11*1), Z11, Z10
+	VMOVDQU32     64(R8), Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   176(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   176(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   176(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   176(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   176(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 4, scale 0
 	VPBROADCASTD  236(R9), Z7
@@ -5922,79 +3193,57 @@ block:
 	VPSRAD        $0x02, Z9, Z9
 	VPBROADCASTD  236(R9)(R11*1), Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  236(R9)(R10*4), Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  236(R9)(R12*1), Z12
-	VPSRAD        $0x02, Z12, Z12
-	VMOVDQU32     2304(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 768(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 192(R9), Z13, Z7
-	VPDPBUSD.BCST 192(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 192(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 192(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 192(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 192(R9)(R12*1), Z13, Z12
+	VPANDD        2304(R8), Z0, Z11
+	VPSLLD        $0x04, 768(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 192(R9), Z11, Z7
+	VPDPBUSD.BCST 192(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 192(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 192(R9)(R11*1), Z11, Z10
 	PREFETCHT1    18048(R8)
 	PREFETCHT0    3712(R8)
-	VMOVDQU32     2368(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 832(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 196(R9), Z13, Z7
-	VPDPBUSD.BCST 196(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 196(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 196(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 196(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 196(R9)(R12*1), Z13, Z12
+	VPANDD        2368(R8), Z0, Z11
+	VPSLLD        $0x04, 832(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 196(R9), Z11, Z7
+	VPDPBUSD.BCST 196(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 196(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 196(R9)(R11*1), Z11, Z10
 	PREFETCHT1    18112(R8)
 	PREFETCHT0    3776(R8)
-	VMOVDQU32     2432(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 896(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 200(R9), Z13, Z7
-	VPDPBUSD.BCST 200(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 200(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 200(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 200(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 200(R9)(R12*1), Z13, Z12
+	VPANDD        2432(R8), Z0, Z11
+	VPSLLD        $0x04, 896(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 200(R9), Z11, Z7
+	VPDPBUSD.BCST 200(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 200(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 200(R9)(R11*1), Z11, Z10
 	PREFETCHT1    18176(R8)
 	PREFETCHT0    3840(R8)
-	VMOVDQU32     2496(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 960(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 204(R9), Z13, Z7
-	VPDPBUSD.BCST 204(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 204(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 204(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 204(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 204(R9)(R12*1), Z13, Z12
-	VMOVDQU32     128(R8), Z13
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z13, Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   224(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   224(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   224(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   224(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   224(R9)(R10*4), Z13, Z7
+	VPANDD        2496(R8), Z0, Z11
+	VPSLLD        $0x04, 960(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 204(R9), Z11, Z7
+	VPDPBUSD.BCST 204(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 204(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 204(R9)(R11*1), Z11, Z10
+	VMOVDQU32     128(R8), Z11
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z11, Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   224(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   224(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   224(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   224(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   224(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 4, scale 1
 	VPBROADCASTD  236(R9), Z8
@@ -6013,83 +3262,57 @@ block:
 	VPBROADCASTD  232(R9)(R11*1), Z10
 	VPSUBD        Z11, Z10, Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  236(R9)(R10*4), Z12
-	VPBROADCASTD  232(R9)(R10*4), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  236(R9)(R12*1), Z13
-	VPBROADCASTD  232(R9)(R12*1), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x02, Z12, Z12
 	PREFETCHT1    18240(R8)
 	PREFETCHT0    3904(R8)
-	VMOVDQU32     2560(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 1024(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 208(R9), Z13, Z7
-	VPDPBUSD.BCST 208(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 208(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 208(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 208(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 208(R9)(R12*1), Z13, Z12
-	VMOVDQU32     2624(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 1088(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 212(R9), Z13, Z7
-	VPDPBUSD.BCST 212(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 212(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 212(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 212(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 212(R9)(R12*1), Z13, Z12
+	VPANDD        2560(R8), Z0, Z11
+	VPSLLD        $0x04, 1024(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 208(R9), Z11, Z7
+	VPDPBUSD.BCST 208(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 208(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 208(R9)(R11*1), Z11, Z10
+	VPANDD        2624(R8), Z0, Z11
+	VPSLLD        $0x04, 1088(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 212(R9), Z11, Z7
+	VPDPBUSD.BCST 212(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 212(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 212(R9)(R11*1), Z11, Z10
 	PREFETCHT1    18304(R8)
 	PREFETCHT0    3968(R8)
-	VMOVDQU32     2688(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 1152(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 216(R9), Z13, Z7
-	VPDPBUSD.BCST 216(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 216(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 216(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 216(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 216(R9)(R12*1), Z13, Z12
+	VPANDD        2688(R8), Z0, Z11
+	VPSLLD        $0x04, 1152(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 216(R9), Z11, Z7
+	VPDPBUSD.BCST 216(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 216(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 216(R9)(R11*1), Z11, Z10
 	PREFETCHT1    18368(R8)
 	PREFETCHT0    4032(R8)
-	VMOVDQU32     2752(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x04, 1216(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 220(R9), Z13, Z7
-	VPDPBUSD.BCST 220(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 220(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 220(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 220(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 220(R9)(R12*1), Z13, Z12
-	VMOVDQU32     128(R8), Z13
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z13, Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   224(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   224(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   224(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   224(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   224(R9)(R10*4), Z13, Z7
+	VPANDD        2752(R8), Z0, Z11
+	VPSLLD        $0x04, 1216(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 220(R9), Z11, Z7
+	VPDPBUSD.BCST 220(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 220(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 220(R9)(R11*1), Z11, Z10
+	VMOVDQU32     128(R8), Z11
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z11, Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   224(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   224(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   224(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   224(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   224(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 5, scale 0
 	VPBROADCASTD  284(R9), Z7
@@ -6100,79 +3323,57 @@ block:
 	VPSRAD        $0x02, Z9, Z9
 	VPBROADCASTD  284(R9)(R11*1), Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  284(R9)(R10*4), Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  284(R9)(R12*1), Z12
-	VPSRAD        $0x02, Z12, Z12
 	PREFETCHT1    18432(R8)
 	PREFETCHT0    4096(R8)
-	VMOVDQU32     2816(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 768(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 240(R9), Z13, Z7
-	VPDPBUSD.BCST 240(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 240(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 240(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 240(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 240(R9)(R12*1), Z13, Z12
+	VPANDD        2816(R8), Z0, Z11
+	VPSLLD        $0x02, 768(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 240(R9), Z11, Z7
+	VPDPBUSD.BCST 240(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 240(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 240(R9)(R11*1), Z11, Z10
 	PREFETCHT1    18496(R8)
 	PREFETCHT0    4160(R8)
-	VMOVDQU32     2880(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 832(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 244(R9), Z13, Z7
-	VPDPBUSD.BCST 244(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 244(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 244(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 244(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 244(R9)(R12*1), Z13, Z12
-	VMOVDQU32     2944(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 896(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 248(R9), Z13, Z7
-	VPDPBUSD.BCST 248(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 248(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 248(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 248(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 248(R9)(R12*1), Z13, Z12
+	VPANDD        2880(R8), Z0, Z11
+	VPSLLD        $0x02, 832(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 244(R9), Z11, Z7
+	VPDPBUSD.BCST 244(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 244(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 244(R9)(R11*1), Z11, Z10
+	VPANDD        2944(R8), Z0, Z11
+	VPSLLD        $0x02, 896(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 248(R9), Z11, Z7
+	VPDPBUSD.BCST 248(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 248(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 248(R9)(R11*1), Z11, Z10
 	PREFETCHT1    18560(R8)
 	PREFETCHT0    4224(R8)
-	VMOVDQU32     3008(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 960(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 252(R9), Z13, Z7
-	VPDPBUSD.BCST 252(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 252(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 252(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 252(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 252(R9)(R12*1), Z13, Z12
-	VMOVDQU32     128(R8), Z13
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z13, Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   272(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   272(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   272(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   272(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   272(R9)(R10*4), Z13, Z7
+	VPANDD        3008(R8), Z0, Z11
+	VPSLLD        $0x02, 960(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 252(R9), Z11, Z7
+	VPDPBUSD.BCST 252(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 252(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 252(R9)(R11*1), Z11, Z10
+	VMOVDQU32     128(R8), Z11
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z11, Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   272(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   272(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   272(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   272(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   272(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 5, scale 1
 	VPBROADCASTD  284(R9), Z8
@@ -6191,84 +3392,58 @@ block:
 	VPBROADCASTD  280(R9)(R11*1), Z10
 	VPSUBD        Z11, Z10, Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  284(R9)(R10*4), Z12
-	VPBROADCASTD  280(R9)(R10*4), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  284(R9)(R12*1), Z13
-	VPBROADCASTD  280(R9)(R12*1), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x02, Z12, Z12
 	PREFETCHT1    18624(R8)
 	PREFETCHT0    4288(R8)
-	VMOVDQU32     3072(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 1024(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 256(R9), Z13, Z7
-	VPDPBUSD.BCST 256(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 256(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 256(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 256(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 256(R9)(R12*1), Z13, Z12
+	VPANDD        3072(R8), Z0, Z11
+	VPSLLD        $0x02, 1024(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 256(R9), Z11, Z7
+	VPDPBUSD.BCST 256(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 256(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 256(R9)(R11*1), Z11, Z10
 	PREFETCHT1    18688(R8)
 	PREFETCHT0    4352(R8)
-	VMOVDQU32     3136(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 1088(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 260(R9), Z13, Z7
-	VPDPBUSD.BCST 260(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 260(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 260(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 260(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 260(R9)(R12*1), Z13, Z12
+	VPANDD        3136(R8), Z0, Z11
+	VPSLLD        $0x02, 1088(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 260(R9), Z11, Z7
+	VPDPBUSD.BCST 260(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 260(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 260(R9)(R11*1), Z11, Z10
 	PREFETCHT1    18752(R8)
 	PREFETCHT0    4416(R8)
-	VMOVDQU32     3200(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 1152(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 264(R9), Z13, Z7
-	VPDPBUSD.BCST 264(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 264(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 264(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 264(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 264(R9)(R12*1), Z13, Z12
+	VPANDD        3200(R8), Z0, Z11
+	VPSLLD        $0x02, 1152(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 264(R9), Z11, Z7
+	VPDPBUSD.BCST 264(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 264(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 264(R9)(R11*1), Z11, Z10
 	PREFETCHT1    18816(R8)
 	PREFETCHT0    4480(R8)
-	VMOVDQU32     3264(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSLLD        $0x02, 1216(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 268(R9), Z13, Z7
-	VPDPBUSD.BCST 268(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 268(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 268(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 268(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 268(R9)(R12*1), Z13, Z12
-	VMOVDQU32     128(R8), Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   272(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   272(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   272(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   272(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   272(R9)(R10*4), Z13, Z7
+	VPANDD        3264(R8), Z0, Z11
+	VPSLLD        $0x02, 1216(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 268(R9), Z11, Z7
+	VPDPBUSD.BCST 268(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 268(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 268(R9)(R11*1), Z11, Z10
+	VMOVDQU32     128(R8), Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   272(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   272(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   272(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   272(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   272(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 6, scale 0
 	VPBROADCASTD  332(R9), Z7
@@ -6279,79 +3454,61 @@ block:
 	VPSRAD        $0x02, Z9, Z9
 	VPBROADCASTD  332(R9)(R11*1), Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  332(R9)(R10*4), Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  332(R9)(R12*1), Z12
-	VPSRAD        $0x02, Z12, Z12
-	VPSRLD        $0x04, 2304(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     768(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 288(R9), Z13, Z7
-	VPDPBUSD.BCST 288(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 288(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 288(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 288(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 288(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 2304(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     768(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 288(R9), Z11, Z7
+	VPDPBUSD.BCST 288(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 288(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 288(R9)(R11*1), Z11, Z10
 	PREFETCHT1    18880(R8)
 	PREFETCHT0    4544(R8)
-	VPSRLD        $0x04, 2368(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     832(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 292(R9), Z13, Z7
-	VPDPBUSD.BCST 292(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 292(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 292(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 292(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 292(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 2368(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     832(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 292(R9), Z11, Z7
+	VPDPBUSD.BCST 292(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 292(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 292(R9)(R11*1), Z11, Z10
 	PREFETCHT1    18944(R8)
 	PREFETCHT0    4608(R8)
-	VPSRLD        $0x04, 2432(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     896(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 296(R9), Z13, Z7
-	VPDPBUSD.BCST 296(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 296(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 296(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 296(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 296(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 2432(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     896(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 296(R9), Z11, Z7
+	VPDPBUSD.BCST 296(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 296(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 296(R9)(R11*1), Z11, Z10
 	PREFETCHT1    19008(R8)
 	PREFETCHT0    4672(R8)
-	VPSRLD        $0x04, 2496(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     960(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 300(R9), Z13, Z7
-	VPDPBUSD.BCST 300(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 300(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 300(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 300(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 300(R9)(R12*1), Z13, Z12
-	VMOVDQU32     192(R8), Z13
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z13, Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   320(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   320(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   320(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   320(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   320(R9)(R10*4), Z13, Z7
+	VPSRLD        $0x04, 2496(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     960(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 300(R9), Z11, Z7
+	VPDPBUSD.BCST 300(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 300(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 300(R9)(R11*1), Z11, Z10
+	VMOVDQU32     192(R8), Z11
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z11, Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   320(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   320(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   320(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   320(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   320(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 6, scale 1
 	VPBROADCASTD  332(R9), Z8
@@ -6370,83 +3527,61 @@ block:
 	VPBROADCASTD  328(R9)(R11*1), Z10
 	VPSUBD        Z11, Z10, Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  332(R9)(R10*4), Z12
-	VPBROADCASTD  328(R9)(R10*4), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  332(R9)(R12*1), Z13
-	VPBROADCASTD  328(R9)(R12*1), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x02, Z12, Z12
 	PREFETCHT1    19072(R8)
 	PREFETCHT0    4736(R8)
-	VPSRLD        $0x04, 2560(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     1024(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 304(R9), Z13, Z7
-	VPDPBUSD.BCST 304(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 304(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 304(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 304(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 304(R9)(R12*1), Z13, Z12
-	VPSRLD        $0x04, 2624(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     1088(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 308(R9), Z13, Z7
-	VPDPBUSD.BCST 308(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 308(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 308(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 308(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 308(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 2560(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     1024(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 304(R9), Z11, Z7
+	VPDPBUSD.BCST 304(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 304(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 304(R9)(R11*1), Z11, Z10
+	VPSRLD        $0x04, 2624(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     1088(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 308(R9), Z11, Z7
+	VPDPBUSD.BCST 308(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 308(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 308(R9)(R11*1), Z11, Z10
 	PREFETCHT1    19136(R8)
 	PREFETCHT0    4800(R8)
-	VPSRLD        $0x04, 2688(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     1152(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 312(R9), Z13, Z7
-	VPDPBUSD.BCST 312(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 312(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 312(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 312(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 312(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 2688(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     1152(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 312(R9), Z11, Z7
+	VPDPBUSD.BCST 312(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 312(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 312(R9)(R11*1), Z11, Z10
 	PREFETCHT1    19200(R8)
 	PREFETCHT0    4864(R8)
-	VPSRLD        $0x04, 2752(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VMOVDQU32     1216(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 316(R9), Z13, Z7
-	VPDPBUSD.BCST 316(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 316(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 316(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 316(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 316(R9)(R12*1), Z13, Z12
-	VMOVDQU32     192(R8), Z13
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z13, Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   320(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   320(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   320(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   320(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   320(R9)(R10*4), Z13, Z7
+	VPSRLD        $0x04, 2752(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VMOVDQU32     1216(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 316(R9), Z11, Z7
+	VPDPBUSD.BCST 316(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 316(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 316(R9)(R11*1), Z11, Z10
+	VMOVDQU32     192(R8), Z11
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z11, Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   320(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   320(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   320(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   320(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   320(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 7, scale 0
 	VPBROADCASTD  380(R9), Z7
@@ -6457,79 +3592,61 @@ block:
 	VPSRAD        $0x02, Z9, Z9
 	VPBROADCASTD  380(R9)(R11*1), Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  380(R9)(R10*4), Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  380(R9)(R12*1), Z12
-	VPSRAD        $0x02, Z12, Z12
 	PREFETCHT1    19264(R8)
 	PREFETCHT0    4928(R8)
-	VPSRLD        $0x04, 2816(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 768(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 336(R9), Z13, Z7
-	VPDPBUSD.BCST 336(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 336(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 336(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 336(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 336(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 2816(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 768(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 336(R9), Z11, Z7
+	VPDPBUSD.BCST 336(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 336(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 336(R9)(R11*1), Z11, Z10
 	PREFETCHT1    19328(R8)
 	PREFETCHT0    4992(R8)
-	VPSRLD        $0x04, 2880(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 832(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 340(R9), Z13, Z7
-	VPDPBUSD.BCST 340(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 340(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 340(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 340(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 340(R9)(R12*1), Z13, Z12
-	VPSRLD        $0x04, 2944(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 896(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 344(R9), Z13, Z7
-	VPDPBUSD.BCST 344(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 344(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 344(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 344(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 344(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 2880(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 832(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 340(R9), Z11, Z7
+	VPDPBUSD.BCST 340(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 340(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 340(R9)(R11*1), Z11, Z10
+	VPSRLD        $0x04, 2944(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 896(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 344(R9), Z11, Z7
+	VPDPBUSD.BCST 344(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 344(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 344(R9)(R11*1), Z11, Z10
 	PREFETCHT1    19392(R8)
 	PREFETCHT0    5056(R8)
-	VPSRLD        $0x04, 3008(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 960(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 348(R9), Z13, Z7
-	VPDPBUSD.BCST 348(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 348(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 348(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 348(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 348(R9)(R12*1), Z13, Z12
-	VMOVDQU32     192(R8), Z13
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z13, Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   368(R9), Z13, Z14
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z14, Z7, Z0
-	VMULPS.BCST   368(R9)(R10*1), Z13, Z7
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z7, Z8, Z1
-	VMULPS.BCST   368(R9)(R10*2), Z13, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z2
-	VMULPS.BCST   368(R9)(R11*1), Z13, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z3
-	VMULPS.BCST   368(R9)(R10*4), Z13, Z7
+	VPSRLD        $0x04, 3008(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 960(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 348(R9), Z11, Z7
+	VPDPBUSD.BCST 348(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 348(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 348(R9)(R11*1), Z11, Z10
+	VMOVDQU32     192(R8), Z11
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z11, Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-	VMULPS.BCST   368(R9)(R12*1), Z13, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   368(R9), Z11, Z12
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z12, Z7, Z2
+	VMULPS.BCST   368(R9)(R10*1), Z11, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z3
+	VMULPS.BCST   368(R9)(R10*2), Z11, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z4
+	VMULPS.BCST   368(R9)(R11*1), Z11, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z5
 
 	// sub-block 7, scale 1
 	VPBROADCASTD  380(R9), Z8
@@ -6548,98 +3665,73 @@ block:
 	VPBROADCASTD  376(R9)(R11*1), Z10
 	VPSUBD        Z11, Z10, Z10
 	VPSRAD        $0x02, Z10, Z10
-	VPBROADCASTD  380(R9)(R10*4), Z12
-	VPBROADCASTD  376(R9)(R10*4), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x02, Z11, Z11
-	VPBROADCASTD  380(R9)(R12*1), Z13
-	VPBROADCASTD  376(R9)(R12*1), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x02, Z12, Z12
 	PREFETCHT1    19456(R8)
 	PREFETCHT0    5120(R8)
-	VPSRLD        $0x04, 3072(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 1024(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 352(R9), Z13, Z7
-	VPDPBUSD.BCST 352(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 352(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 352(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 352(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 352(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 3072(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 1024(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 352(R9), Z11, Z7
+	VPDPBUSD.BCST 352(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 352(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 352(R9)(R11*1), Z11, Z10
 	PREFETCHT1    19520(R8)
 	PREFETCHT0    5184(R8)
-	VPSRLD        $0x04, 3136(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 1088(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 356(R9), Z13, Z7
-	VPDPBUSD.BCST 356(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 356(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 356(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 356(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 356(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 3136(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 1088(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 356(R9), Z11, Z7
+	VPDPBUSD.BCST 356(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 356(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 356(R9)(R11*1), Z11, Z10
 	PREFETCHT1    19584(R8)
 	PREFETCHT0    5248(R8)
-	VPSRLD        $0x04, 3200(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 1152(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 360(R9), Z13, Z7
-	VPDPBUSD.BCST 360(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 360(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 360(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 360(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 360(R9)(R12*1), Z13, Z12
+	VPSRLD        $0x04, 3200(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 1152(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 360(R9), Z11, Z7
+	VPDPBUSD.BCST 360(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 360(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 360(R9)(R11*1), Z11, Z10
 	PREFETCHT1    19648(R8)
 	PREFETCHT0    5312(R8)
-	VPSRLD        $0x04, 3264(R8), Z13
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z13, Z13
-	VPSRLD        $0x02, 1216(R8), Z14
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z14, Z13
-	VPDPBUSD.BCST 364(R9), Z13, Z7
-	VPDPBUSD.BCST 364(R9)(R10*1), Z13, Z8
-	VPDPBUSD.BCST 364(R9)(R10*2), Z13, Z9
-	VPDPBUSD.BCST 364(R9)(R11*1), Z13, Z10
-	VPDPBUSD.BCST 364(R9)(R10*4), Z13, Z11
-	VPDPBUSD.BCST 364(R9)(R12*1), Z13, Z12
-	VMOVDQU32     192(R8), Z13
-	VPSRAD        $0x18, Z13, Z13
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z6, Z13, Z13
-	VMULPS.BCST   368(R9), Z13, Z6
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z6, Z7, Z0
-	VMULPS.BCST   368(R9)(R10*1), Z13, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z1
-	VMULPS.BCST   368(R9)(R10*2), Z13, Z6
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z2
-	VMULPS.BCST   368(R9)(R11*1), Z13, Z6
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z6, Z10, Z3
-	VMULPS.BCST   368(R9)(R10*4), Z13, Z6
+	VPSRLD        $0x04, 3264(R8), Z11
+	VPANDD        Z0, Z11, Z11
+	VPSRLD        $0x02, 1216(R8), Z12
+	VPTERNLOGD    $0xf8, Z1, Z12, Z11
+	VPDPBUSD.BCST 364(R9), Z11, Z7
+	VPDPBUSD.BCST 364(R9)(R10*1), Z11, Z8
+	VPDPBUSD.BCST 364(R9)(R10*2), Z11, Z9
+	VPDPBUSD.BCST 364(R9)(R11*1), Z11, Z10
+	VMOVDQU32     192(R8), Z11
+	VPSRAD        $0x18, Z11, Z11
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z6, Z11, Z4
-	VMULPS.BCST   368(R9)(R12*1), Z13, Z6
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z6, Z12, Z5
+	VMULPS        Z6, Z11, Z11
+	VMULPS.BCST   368(R9), Z11, Z6
+	VCVTDQ2PS     Z7, Z7
+	VFMADD231PS   Z6, Z7, Z2
+	VMULPS.BCST   368(R9)(R10*1), Z11, Z6
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z6, Z8, Z3
+	VMULPS.BCST   368(R9)(R10*2), Z11, Z6
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z6, Z9, Z4
+	VMULPS.BCST   368(R9)(R11*1), Z11, Z6
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z6, Z10, Z5
 	ADDQ          $0x00000180, R9
 	ADDQ          $0x20, DI
 	ADDQ          $0x00000d00, R8
-	DECQ          R13
+	DECQ          R12
 	JNZ           block
 	MOVQ          64(AX), DI
 	LEAQ          (DI)(DI*2), R8
-	LEAQ          (DI)(DI*4), R9
-	VMOVUPS       Z0, (CX)
-	VMOVUPS       Z1, (CX)(DI*1)
-	VMOVUPS       Z2, (CX)(DI*2)
-	VMOVUPS       Z3, (CX)(R8*1)
-	VMOVUPS       Z4, (CX)(DI*4)
-	VMOVUPS       Z5, (CX)(R9*1)
+	VMOVUPS       Z2, (CX)
+	VMOVUPS       Z3, (CX)(DI*1)
+	VMOVUPS       Z4, (CX)(DI*2)
+	VMOVUPS       Z5, (CX)(R8*1)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -6648,14 +3740,1298 @@ block:
 	VZEROUPPER
 	RET
 
-// func Gemv_q6_kx16_q8x_16x8_avx512vnni(a *byte)
+// func Gemv_q6_kx16_q8x_16x5_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_q6_kx16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+TEXT ·Gemv_q6_kx16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, R8
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	MOVQ   32(AX), R12
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+
+block:
+	VCVTPH2PS (DI), Z7
+
+	// sub-block 0, scale 0
+	VPBROADCASTD  44(R9), Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  44(R9)(R10*1), Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  44(R9)(R10*2), Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  44(R9)(R11*1), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  44(R9)(R10*4), Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPANDD        1280(R8), Z0, Z13
+	VPSLLD        $0x04, 256(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST (R9), Z13, Z8
+	VPDPBUSD.BCST (R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST (R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST (R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST (R9)(R10*4), Z13, Z12
+	PREFETCHT1    16384(R8)
+	PREFETCHT0    2048(R8)
+	VPANDD        1344(R8), Z0, Z13
+	VPSLLD        $0x04, 320(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 4(R9), Z13, Z8
+	VPDPBUSD.BCST 4(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 4(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 4(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 4(R9)(R10*4), Z13, Z12
+	PREFETCHT1    16448(R8)
+	PREFETCHT0    2112(R8)
+	VPANDD        1408(R8), Z0, Z13
+	VPSLLD        $0x04, 384(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 8(R9), Z13, Z8
+	VPDPBUSD.BCST 8(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 8(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 8(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 8(R9)(R10*4), Z13, Z12
+	PREFETCHT1    16512(R8)
+	PREFETCHT0    2176(R8)
+	VPANDD        1472(R8), Z0, Z13
+	VPSLLD        $0x04, 448(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 12(R9), Z13, Z8
+	VPDPBUSD.BCST 12(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 12(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 12(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 12(R9)(R10*4), Z13, Z12
+	VMOVDQU32     (R8), Z13
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z13, Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   32(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   32(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   32(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   32(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 0, scale 1
+	VPBROADCASTD  44(R9), Z9
+	VPBROADCASTD  40(R9), Z8
+	VPSUBD        Z9, Z8, Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  44(R9)(R10*1), Z10
+	VPBROADCASTD  40(R9)(R10*1), Z9
+	VPSUBD        Z10, Z9, Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  44(R9)(R10*2), Z11
+	VPBROADCASTD  40(R9)(R10*2), Z10
+	VPSUBD        Z11, Z10, Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  44(R9)(R11*1), Z12
+	VPBROADCASTD  40(R9)(R11*1), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  44(R9)(R10*4), Z13
+	VPBROADCASTD  40(R9)(R10*4), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	PREFETCHT1    16576(R8)
+	PREFETCHT0    2240(R8)
+	VPANDD        1536(R8), Z0, Z13
+	VPSLLD        $0x04, 512(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 16(R9), Z13, Z8
+	VPDPBUSD.BCST 16(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 16(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 16(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 16(R9)(R10*4), Z13, Z12
+	VPANDD        1600(R8), Z0, Z13
+	VPSLLD        $0x04, 576(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 20(R9), Z13, Z8
+	VPDPBUSD.BCST 20(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 20(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 20(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 20(R9)(R10*4), Z13, Z12
+	PREFETCHT1    16640(R8)
+	PREFETCHT0    2304(R8)
+	VPANDD        1664(R8), Z0, Z13
+	VPSLLD        $0x04, 640(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 24(R9), Z13, Z8
+	VPDPBUSD.BCST 24(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 24(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 24(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 24(R9)(R10*4), Z13, Z12
+	PREFETCHT1    16704(R8)
+	PREFETCHT0    2368(R8)
+	VPANDD        1728(R8), Z0, Z13
+	VPSLLD        $0x04, 704(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 28(R9), Z13, Z8
+	VPDPBUSD.BCST 28(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 28(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 28(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 28(R9)(R10*4), Z13, Z12
+	VMOVDQU32     (R8), Z13
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z13, Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   32(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   32(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   32(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   32(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 1, scale 0
+	VPBROADCASTD  92(R9), Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  92(R9)(R10*1), Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  92(R9)(R10*2), Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  92(R9)(R11*1), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  92(R9)(R10*4), Z12
+	VPSRAD        $0x02, Z12, Z12
+	PREFETCHT1    16768(R8)
+	PREFETCHT0    2432(R8)
+	VPANDD        1792(R8), Z0, Z13
+	VPSLLD        $0x02, 256(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 48(R9), Z13, Z8
+	VPDPBUSD.BCST 48(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 48(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 48(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 48(R9)(R10*4), Z13, Z12
+	PREFETCHT1    16832(R8)
+	PREFETCHT0    2496(R8)
+	VPANDD        1856(R8), Z0, Z13
+	VPSLLD        $0x02, 320(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 52(R9), Z13, Z8
+	VPDPBUSD.BCST 52(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 52(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 52(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 52(R9)(R10*4), Z13, Z12
+	VPANDD        1920(R8), Z0, Z13
+	VPSLLD        $0x02, 384(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 56(R9), Z13, Z8
+	VPDPBUSD.BCST 56(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 56(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 56(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 56(R9)(R10*4), Z13, Z12
+	PREFETCHT1    16896(R8)
+	PREFETCHT0    2560(R8)
+	VPANDD        1984(R8), Z0, Z13
+	VPSLLD        $0x02, 448(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 60(R9), Z13, Z8
+	VPDPBUSD.BCST 60(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 60(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 60(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 60(R9)(R10*4), Z13, Z12
+	VMOVDQU32     (R8), Z13
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z13, Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   80(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   80(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   80(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   80(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 1, scale 1
+	VPBROADCASTD  92(R9), Z9
+	VPBROADCASTD  88(R9), Z8
+	VPSUBD        Z9, Z8, Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  92(R9)(R10*1), Z10
+	VPBROADCASTD  88(R9)(R10*1), Z9
+	VPSUBD        Z10, Z9, Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  92(R9)(R10*2), Z11
+	VPBROADCASTD  88(R9)(R10*2), Z10
+	VPSUBD        Z11, Z10, Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  92(R9)(R11*1), Z12
+	VPBROADCASTD  88(R9)(R11*1), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  92(R9)(R10*4), Z13
+	VPBROADCASTD  88(R9)(R10*4), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	PREFETCHT1    16960(R8)
+	PREFETCHT0    2624(R8)
+	VPANDD        2048(R8), Z0, Z13
+	VPSLLD        $0x02, 512(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 64(R9), Z13, Z8
+	VPDPBUSD.BCST 64(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 64(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 64(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 64(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17024(R8)
+	PREFETCHT0    2688(R8)
+	VPANDD        2112(R8), Z0, Z13
+	VPSLLD        $0x02, 576(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 68(R9), Z13, Z8
+	VPDPBUSD.BCST 68(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 68(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 68(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 68(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17088(R8)
+	PREFETCHT0    2752(R8)
+	VPANDD        2176(R8), Z0, Z13
+	VPSLLD        $0x02, 640(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 72(R9), Z13, Z8
+	VPDPBUSD.BCST 72(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 72(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 72(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 72(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17152(R8)
+	PREFETCHT0    2816(R8)
+	VPANDD        2240(R8), Z0, Z13
+	VPSLLD        $0x02, 704(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 76(R9), Z13, Z8
+	VPDPBUSD.BCST 76(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 76(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 76(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 76(R9)(R10*4), Z13, Z12
+	VMOVDQU32     (R8), Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   80(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   80(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   80(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   80(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 2, scale 0
+	VPBROADCASTD  140(R9), Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  140(R9)(R10*1), Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  140(R9)(R10*2), Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  140(R9)(R11*1), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  140(R9)(R10*4), Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPSRLD        $0x04, 1280(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     256(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 96(R9), Z13, Z8
+	VPDPBUSD.BCST 96(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 96(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 96(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 96(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17216(R8)
+	PREFETCHT0    2880(R8)
+	VPSRLD        $0x04, 1344(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     320(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 100(R9), Z13, Z8
+	VPDPBUSD.BCST 100(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 100(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 100(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 100(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17280(R8)
+	PREFETCHT0    2944(R8)
+	VPSRLD        $0x04, 1408(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     384(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 104(R9), Z13, Z8
+	VPDPBUSD.BCST 104(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 104(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 104(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 104(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17344(R8)
+	PREFETCHT0    3008(R8)
+	VPSRLD        $0x04, 1472(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     448(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 108(R9), Z13, Z8
+	VPDPBUSD.BCST 108(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 108(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 108(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 108(R9)(R10*4), Z13, Z12
+	VMOVDQU32     64(R8), Z13
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z13, Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   128(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   128(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   128(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   128(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   128(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 2, scale 1
+	VPBROADCASTD  140(R9), Z9
+	VPBROADCASTD  136(R9), Z8
+	VPSUBD        Z9, Z8, Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  140(R9)(R10*1), Z10
+	VPBROADCASTD  136(R9)(R10*1), Z9
+	VPSUBD        Z10, Z9, Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  140(R9)(R10*2), Z11
+	VPBROADCASTD  136(R9)(R10*2), Z10
+	VPSUBD        Z11, Z10, Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  140(R9)(R11*1), Z12
+	VPBROADCASTD  136(R9)(R11*1), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  140(R9)(R10*4), Z13
+	VPBROADCASTD  136(R9)(R10*4), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	PREFETCHT1    17408(R8)
+	PREFETCHT0    3072(R8)
+	VPSRLD        $0x04, 1536(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     512(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 112(R9), Z13, Z8
+	VPDPBUSD.BCST 112(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 112(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 112(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 112(R9)(R10*4), Z13, Z12
+	VPSRLD        $0x04, 1600(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     576(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 116(R9), Z13, Z8
+	VPDPBUSD.BCST 116(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 116(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 116(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 116(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17472(R8)
+	PREFETCHT0    3136(R8)
+	VPSRLD        $0x04, 1664(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     640(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 120(R9), Z13, Z8
+	VPDPBUSD.BCST 120(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 120(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 120(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 120(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17536(R8)
+	PREFETCHT0    3200(R8)
+	VPSRLD        $0x04, 1728(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     704(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 124(R9), Z13, Z8
+	VPDPBUSD.BCST 124(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 124(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 124(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 124(R9)(R10*4), Z13, Z12
+	VMOVDQU32     64(R8), Z13
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z13, Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   128(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   128(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   128(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   128(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   128(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 3, scale 0
+	VPBROADCASTD  188(R9), Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  188(R9)(R10*1), Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  188(R9)(R10*2), Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  188(R9)(R11*1), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  188(R9)(R10*4), Z12
+	VPSRAD        $0x02, Z12, Z12
+	PREFETCHT1    17600(R8)
+	PREFETCHT0    3264(R8)
+	VPSRLD        $0x04, 1792(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 256(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 144(R9), Z13, Z8
+	VPDPBUSD.BCST 144(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 144(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 144(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 144(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17664(R8)
+	PREFETCHT0    3328(R8)
+	VPSRLD        $0x04, 1856(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 320(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 148(R9), Z13, Z8
+	VPDPBUSD.BCST 148(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 148(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 148(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 148(R9)(R10*4), Z13, Z12
+	VPSRLD        $0x04, 1920(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 384(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 152(R9), Z13, Z8
+	VPDPBUSD.BCST 152(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 152(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 152(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 152(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17728(R8)
+	PREFETCHT0    3392(R8)
+	VPSRLD        $0x04, 1984(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 448(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 156(R9), Z13, Z8
+	VPDPBUSD.BCST 156(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 156(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 156(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 156(R9)(R10*4), Z13, Z12
+	VMOVDQU32     64(R8), Z13
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z13, Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   176(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   176(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   176(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   176(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   176(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 3, scale 1
+	VPBROADCASTD  188(R9), Z9
+	VPBROADCASTD  184(R9), Z8
+	VPSUBD        Z9, Z8, Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  188(R9)(R10*1), Z10
+	VPBROADCASTD  184(R9)(R10*1), Z9
+	VPSUBD        Z10, Z9, Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  188(R9)(R10*2), Z11
+	VPBROADCASTD  184(R9)(R10*2), Z10
+	VPSUBD        Z11, Z10, Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  188(R9)(R11*1), Z12
+	VPBROADCASTD  184(R9)(R11*1), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  188(R9)(R10*4), Z13
+	VPBROADCASTD  184(R9)(R10*4), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	PREFETCHT1    17792(R8)
+	PREFETCHT0    3456(R8)
+	VPSRLD        $0x04, 2048(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 512(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 160(R9), Z13, Z8
+	VPDPBUSD.BCST 160(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 160(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 160(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 160(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17856(R8)
+	PREFETCHT0    3520(R8)
+	VPSRLD        $0x04, 2112(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 576(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 164(R9), Z13, Z8
+	VPDPBUSD.BCST 164(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 164(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 164(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 164(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17920(R8)
+	PREFETCHT0    3584(R8)
+	VPSRLD        $0x04, 2176(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 640(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 168(R9), Z13, Z8
+	VPDPBUSD.BCST 168(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 168(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 168(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 168(R9)(R10*4), Z13, Z12
+	PREFETCHT1    17984(R8)
+	PREFETCHT0    3648(R8)
+	VPSRLD        $0x04, 2240(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 704(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 172(R9), Z13, Z8
+	VPDPBUSD.BCST 172(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 172(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 172(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 172(R9)(R10*4), Z13, Z12
+	VMOVDQU32     64(R8), Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   176(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   176(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   176(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   176(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   176(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  236(R9), Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  236(R9)(R10*1), Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  236(R9)(R10*2), Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  236(R9)(R11*1), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  236(R9)(R10*4), Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPANDD        2304(R8), Z0, Z13
+	VPSLLD        $0x04, 768(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 192(R9), Z13, Z8
+	VPDPBUSD.BCST 192(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 192(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 192(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 192(R9)(R10*4), Z13, Z12
+	PREFETCHT1    18048(R8)
+	PREFETCHT0    3712(R8)
+	VPANDD        2368(R8), Z0, Z13
+	VPSLLD        $0x04, 832(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 196(R9), Z13, Z8
+	VPDPBUSD.BCST 196(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 196(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 196(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 196(R9)(R10*4), Z13, Z12
+	PREFETCHT1    18112(R8)
+	PREFETCHT0    3776(R8)
+	VPANDD        2432(R8), Z0, Z13
+	VPSLLD        $0x04, 896(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 200(R9), Z13, Z8
+	VPDPBUSD.BCST 200(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 200(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 200(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 200(R9)(R10*4), Z13, Z12
+	PREFETCHT1    18176(R8)
+	PREFETCHT0    3840(R8)
+	VPANDD        2496(R8), Z0, Z13
+	VPSLLD        $0x04, 960(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 204(R9), Z13, Z8
+	VPDPBUSD.BCST 204(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 204(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 204(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 204(R9)(R10*4), Z13, Z12
+	VMOVDQU32     128(R8), Z13
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z13, Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   224(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   224(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   224(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   224(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   224(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 4, scale 1
+	VPBROADCASTD  236(R9), Z9
+	VPBROADCASTD  232(R9), Z8
+	VPSUBD        Z9, Z8, Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  236(R9)(R10*1), Z10
+	VPBROADCASTD  232(R9)(R10*1), Z9
+	VPSUBD        Z10, Z9, Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  236(R9)(R10*2), Z11
+	VPBROADCASTD  232(R9)(R10*2), Z10
+	VPSUBD        Z11, Z10, Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  236(R9)(R11*1), Z12
+	VPBROADCASTD  232(R9)(R11*1), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  236(R9)(R10*4), Z13
+	VPBROADCASTD  232(R9)(R10*4), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	PREFETCHT1    18240(R8)
+	PREFETCHT0    3904(R8)
+	VPANDD        2560(R8), Z0, Z13
+	VPSLLD        $0x04, 1024(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 208(R9), Z13, Z8
+	VPDPBUSD.BCST 208(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 208(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 208(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 208(R9)(R10*4), Z13, Z12
+	VPANDD        2624(R8), Z0, Z13
+	VPSLLD        $0x04, 1088(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 212(R9), Z13, Z8
+	VPDPBUSD.BCST 212(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 212(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 212(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 212(R9)(R10*4), Z13, Z12
+	PREFETCHT1    18304(R8)
+	PREFETCHT0    3968(R8)
+	VPANDD        2688(R8), Z0, Z13
+	VPSLLD        $0x04, 1152(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 216(R9), Z13, Z8
+	VPDPBUSD.BCST 216(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 216(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 216(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 216(R9)(R10*4), Z13, Z12
+	PREFETCHT1    18368(R8)
+	PREFETCHT0    4032(R8)
+	VPANDD        2752(R8), Z0, Z13
+	VPSLLD        $0x04, 1216(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 220(R9), Z13, Z8
+	VPDPBUSD.BCST 220(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 220(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 220(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 220(R9)(R10*4), Z13, Z12
+	VMOVDQU32     128(R8), Z13
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z13, Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   224(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   224(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   224(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   224(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   224(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 5, scale 0
+	VPBROADCASTD  284(R9), Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  284(R9)(R10*1), Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  284(R9)(R10*2), Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  284(R9)(R11*1), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  284(R9)(R10*4), Z12
+	VPSRAD        $0x02, Z12, Z12
+	PREFETCHT1    18432(R8)
+	PREFETCHT0    4096(R8)
+	VPANDD        2816(R8), Z0, Z13
+	VPSLLD        $0x02, 768(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 240(R9), Z13, Z8
+	VPDPBUSD.BCST 240(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 240(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 240(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 240(R9)(R10*4), Z13, Z12
+	PREFETCHT1    18496(R8)
+	PREFETCHT0    4160(R8)
+	VPANDD        2880(R8), Z0, Z13
+	VPSLLD        $0x02, 832(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 244(R9), Z13, Z8
+	VPDPBUSD.BCST 244(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 244(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 244(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 244(R9)(R10*4), Z13, Z12
+	VPANDD        2944(R8), Z0, Z13
+	VPSLLD        $0x02, 896(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 248(R9), Z13, Z8
+	VPDPBUSD.BCST 248(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 248(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 248(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 248(R9)(R10*4), Z13, Z12
+	PREFETCHT1    18560(R8)
+	PREFETCHT0    4224(R8)
+	VPANDD        3008(R8), Z0, Z13
+	VPSLLD        $0x02, 960(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 252(R9), Z13, Z8
+	VPDPBUSD.BCST 252(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 252(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 252(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 252(R9)(R10*4), Z13, Z12
+	VMOVDQU32     128(R8), Z13
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z13, Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   272(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   272(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   272(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   272(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   272(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 5, scale 1
+	VPBROADCASTD  284(R9), Z9
+	VPBROADCASTD  280(R9), Z8
+	VPSUBD        Z9, Z8, Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  284(R9)(R10*1), Z10
+	VPBROADCASTD  280(R9)(R10*1), Z9
+	VPSUBD        Z10, Z9, Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  284(R9)(R10*2), Z11
+	VPBROADCASTD  280(R9)(R10*2), Z10
+	VPSUBD        Z11, Z10, Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  284(R9)(R11*1), Z12
+	VPBROADCASTD  280(R9)(R11*1), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  284(R9)(R10*4), Z13
+	VPBROADCASTD  280(R9)(R10*4), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	PREFETCHT1    18624(R8)
+	PREFETCHT0    4288(R8)
+	VPANDD        3072(R8), Z0, Z13
+	VPSLLD        $0x02, 1024(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 256(R9), Z13, Z8
+	VPDPBUSD.BCST 256(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 256(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 256(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 256(R9)(R10*4), Z13, Z12
+	PREFETCHT1    18688(R8)
+	PREFETCHT0    4352(R8)
+	VPANDD        3136(R8), Z0, Z13
+	VPSLLD        $0x02, 1088(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 260(R9), Z13, Z8
+	VPDPBUSD.BCST 260(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 260(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 260(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 260(R9)(R10*4), Z13, Z12
+	PREFETCHT1    18752(R8)
+	PREFETCHT0    4416(R8)
+	VPANDD        3200(R8), Z0, Z13
+	VPSLLD        $0x02, 1152(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 264(R9), Z13, Z8
+	VPDPBUSD.BCST 264(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 264(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 264(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 264(R9)(R10*4), Z13, Z12
+	PREFETCHT1    18816(R8)
+	PREFETCHT0    4480(R8)
+	VPANDD        3264(R8), Z0, Z13
+	VPSLLD        $0x02, 1216(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 268(R9), Z13, Z8
+	VPDPBUSD.BCST 268(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 268(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 268(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 268(R9)(R10*4), Z13, Z12
+	VMOVDQU32     128(R8), Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   272(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   272(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   272(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   272(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   272(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 6, scale 0
+	VPBROADCASTD  332(R9), Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  332(R9)(R10*1), Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  332(R9)(R10*2), Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  332(R9)(R11*1), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  332(R9)(R10*4), Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPSRLD        $0x04, 2304(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     768(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 288(R9), Z13, Z8
+	VPDPBUSD.BCST 288(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 288(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 288(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 288(R9)(R10*4), Z13, Z12
+	PREFETCHT1    18880(R8)
+	PREFETCHT0    4544(R8)
+	VPSRLD        $0x04, 2368(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     832(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 292(R9), Z13, Z8
+	VPDPBUSD.BCST 292(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 292(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 292(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 292(R9)(R10*4), Z13, Z12
+	PREFETCHT1    18944(R8)
+	PREFETCHT0    4608(R8)
+	VPSRLD        $0x04, 2432(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     896(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 296(R9), Z13, Z8
+	VPDPBUSD.BCST 296(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 296(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 296(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 296(R9)(R10*4), Z13, Z12
+	PREFETCHT1    19008(R8)
+	PREFETCHT0    4672(R8)
+	VPSRLD        $0x04, 2496(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     960(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 300(R9), Z13, Z8
+	VPDPBUSD.BCST 300(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 300(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 300(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 300(R9)(R10*4), Z13, Z12
+	VMOVDQU32     192(R8), Z13
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z13, Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   320(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   320(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   320(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   320(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   320(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 6, scale 1
+	VPBROADCASTD  332(R9), Z9
+	VPBROADCASTD  328(R9), Z8
+	VPSUBD        Z9, Z8, Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  332(R9)(R10*1), Z10
+	VPBROADCASTD  328(R9)(R10*1), Z9
+	VPSUBD        Z10, Z9, Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  332(R9)(R10*2), Z11
+	VPBROADCASTD  328(R9)(R10*2), Z10
+	VPSUBD        Z11, Z10, Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  332(R9)(R11*1), Z12
+	VPBROADCASTD  328(R9)(R11*1), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  332(R9)(R10*4), Z13
+	VPBROADCASTD  328(R9)(R10*4), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	PREFETCHT1    19072(R8)
+	PREFETCHT0    4736(R8)
+	VPSRLD        $0x04, 2560(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     1024(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 304(R9), Z13, Z8
+	VPDPBUSD.BCST 304(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 304(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 304(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 304(R9)(R10*4), Z13, Z12
+	VPSRLD        $0x04, 2624(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     1088(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 308(R9), Z13, Z8
+	VPDPBUSD.BCST 308(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 308(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 308(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 308(R9)(R10*4), Z13, Z12
+	PREFETCHT1    19136(R8)
+	PREFETCHT0    4800(R8)
+	VPSRLD        $0x04, 2688(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     1152(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 312(R9), Z13, Z8
+	VPDPBUSD.BCST 312(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 312(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 312(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 312(R9)(R10*4), Z13, Z12
+	PREFETCHT1    19200(R8)
+	PREFETCHT0    4864(R8)
+	VPSRLD        $0x04, 2752(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VMOVDQU32     1216(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 316(R9), Z13, Z8
+	VPDPBUSD.BCST 316(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 316(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 316(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 316(R9)(R10*4), Z13, Z12
+	VMOVDQU32     192(R8), Z13
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z13, Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   320(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   320(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   320(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   320(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   320(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 7, scale 0
+	VPBROADCASTD  380(R9), Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  380(R9)(R10*1), Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  380(R9)(R10*2), Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  380(R9)(R11*1), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  380(R9)(R10*4), Z12
+	VPSRAD        $0x02, Z12, Z12
+	PREFETCHT1    19264(R8)
+	PREFETCHT0    4928(R8)
+	VPSRLD        $0x04, 2816(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 768(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 336(R9), Z13, Z8
+	VPDPBUSD.BCST 336(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 336(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 336(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 336(R9)(R10*4), Z13, Z12
+	PREFETCHT1    19328(R8)
+	PREFETCHT0    4992(R8)
+	VPSRLD        $0x04, 2880(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 832(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 340(R9), Z13, Z8
+	VPDPBUSD.BCST 340(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 340(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 340(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 340(R9)(R10*4), Z13, Z12
+	VPSRLD        $0x04, 2944(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 896(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 344(R9), Z13, Z8
+	VPDPBUSD.BCST 344(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 344(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 344(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 344(R9)(R10*4), Z13, Z12
+	PREFETCHT1    19392(R8)
+	PREFETCHT0    5056(R8)
+	VPSRLD        $0x04, 3008(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 960(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 348(R9), Z13, Z8
+	VPDPBUSD.BCST 348(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 348(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 348(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 348(R9)(R10*4), Z13, Z12
+	VMOVDQU32     192(R8), Z13
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z13, Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   368(R9), Z13, Z14
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z14, Z8, Z2
+	VMULPS.BCST   368(R9)(R10*1), Z13, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z3
+	VMULPS.BCST   368(R9)(R10*2), Z13, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z4
+	VMULPS.BCST   368(R9)(R11*1), Z13, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z5
+	VMULPS.BCST   368(R9)(R10*4), Z13, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z6
+
+	// sub-block 7, scale 1
+	VPBROADCASTD  380(R9), Z9
+	VPBROADCASTD  376(R9), Z8
+	VPSUBD        Z9, Z8, Z8
+	VPSRAD        $0x02, Z8, Z8
+	VPBROADCASTD  380(R9)(R10*1), Z10
+	VPBROADCASTD  376(R9)(R10*1), Z9
+	VPSUBD        Z10, Z9, Z9
+	VPSRAD        $0x02, Z9, Z9
+	VPBROADCASTD  380(R9)(R10*2), Z11
+	VPBROADCASTD  376(R9)(R10*2), Z10
+	VPSUBD        Z11, Z10, Z10
+	VPSRAD        $0x02, Z10, Z10
+	VPBROADCASTD  380(R9)(R11*1), Z12
+	VPBROADCASTD  376(R9)(R11*1), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  380(R9)(R10*4), Z13
+	VPBROADCASTD  376(R9)(R10*4), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	PREFETCHT1    19456(R8)
+	PREFETCHT0    5120(R8)
+	VPSRLD        $0x04, 3072(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 1024(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 352(R9), Z13, Z8
+	VPDPBUSD.BCST 352(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 352(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 352(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 352(R9)(R10*4), Z13, Z12
+	PREFETCHT1    19520(R8)
+	PREFETCHT0    5184(R8)
+	VPSRLD        $0x04, 3136(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 1088(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 356(R9), Z13, Z8
+	VPDPBUSD.BCST 356(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 356(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 356(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 356(R9)(R10*4), Z13, Z12
+	PREFETCHT1    19584(R8)
+	PREFETCHT0    5248(R8)
+	VPSRLD        $0x04, 3200(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 1152(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 360(R9), Z13, Z8
+	VPDPBUSD.BCST 360(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 360(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 360(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 360(R9)(R10*4), Z13, Z12
+	PREFETCHT1    19648(R8)
+	PREFETCHT0    5312(R8)
+	VPSRLD        $0x04, 3264(R8), Z13
+	VPANDD        Z0, Z13, Z13
+	VPSRLD        $0x02, 1216(R8), Z14
+	VPTERNLOGD    $0xf8, Z1, Z14, Z13
+	VPDPBUSD.BCST 364(R9), Z13, Z8
+	VPDPBUSD.BCST 364(R9)(R10*1), Z13, Z9
+	VPDPBUSD.BCST 364(R9)(R10*2), Z13, Z10
+	VPDPBUSD.BCST 364(R9)(R11*1), Z13, Z11
+	VPDPBUSD.BCST 364(R9)(R10*4), Z13, Z12
+	VMOVDQU32     192(R8), Z13
+	VPSRAD        $0x18, Z13, Z13
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        Z7, Z13, Z13
+	VMULPS.BCST   368(R9), Z13, Z7
+	VCVTDQ2PS     Z8, Z8
+	VFMADD231PS   Z7, Z8, Z2
+	VMULPS.BCST   368(R9)(R10*1), Z13, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z3
+	VMULPS.BCST   368(R9)(R10*2), Z13, Z7
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z7, Z10, Z4
+	VMULPS.BCST   368(R9)(R11*1), Z13, Z7
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z7, Z11, Z5
+	VMULPS.BCST   368(R9)(R10*4), Z13, Z7
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z7, Z12, Z6
+	ADDQ          $0x00000180, R9
+	ADDQ          $0x20, DI
+	ADDQ          $0x00000d00, R8
+	DECQ          R12
+	JNZ           block
+	MOVQ          64(AX), DI
+	LEAQ          (DI)(DI*2), R8
+	VMOVUPS       Z2, (CX)
+	VMOVUPS       Z3, (CX)(DI*1)
+	VMOVUPS       Z4, (CX)(DI*2)
+	VMOVUPS       Z5, (CX)(R8*1)
+	VMOVUPS       Z6, (CX)(DI*4)
+	ADDQ          $0x40, CX
+	ADDQ          16(AX), BX
+	ADDQ          16(AX), SI
+	DECQ          DX
+	JNZ           tile
+	VZEROUPPER
+	RET
+
+// func Gemv_q6_kx16_q8x_16x6_avx512vnni(a *byte)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·Gemv_q6_kx16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
 
 tile:
 	MOVQ   BX, DI
@@ -6664,10 +5040,7 @@ tile:
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
 	LEAQ   (R10)(R10*4), R12
-	LEAQ   (R9)(R11*2), R13
-	MOVQ   32(AX), R14
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	MOVQ   32(AX), R13
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
@@ -6691,93 +5064,71 @@ block:
 	VPSRAD        $0x02, Z13, Z13
 	VPBROADCASTD  44(R9)(R12*1), Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  44(R13), Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  44(R13)(R10*1), Z16
-	VPSRAD        $0x02, Z16, Z16
-	VMOVDQU32     1280(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 256(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST (R9), Z17, Z9
-	VPDPBUSD.BCST (R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST (R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST (R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST (R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST (R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST (R13), Z17, Z15
-	VPDPBUSD.BCST (R13)(R10*1), Z17, Z16
+	VPANDD        1280(R8), Z0, Z15
+	VPSLLD        $0x04, 256(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST (R9), Z15, Z9
+	VPDPBUSD.BCST (R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST (R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST (R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST (R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST (R9)(R12*1), Z15, Z14
 	PREFETCHT1    16384(R8)
 	PREFETCHT0    2048(R8)
-	VMOVDQU32     1344(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 320(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 4(R9), Z17, Z9
-	VPDPBUSD.BCST 4(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 4(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 4(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 4(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 4(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 4(R13), Z17, Z15
-	VPDPBUSD.BCST 4(R13)(R10*1), Z17, Z16
+	VPANDD        1344(R8), Z0, Z15
+	VPSLLD        $0x04, 320(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 4(R9), Z15, Z9
+	VPDPBUSD.BCST 4(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 4(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 4(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 4(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 4(R9)(R12*1), Z15, Z14
 	PREFETCHT1    16448(R8)
 	PREFETCHT0    2112(R8)
-	VMOVDQU32     1408(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 384(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 8(R9), Z17, Z9
-	VPDPBUSD.BCST 8(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 8(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 8(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 8(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 8(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 8(R13), Z17, Z15
-	VPDPBUSD.BCST 8(R13)(R10*1), Z17, Z16
+	VPANDD        1408(R8), Z0, Z15
+	VPSLLD        $0x04, 384(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 8(R9), Z15, Z9
+	VPDPBUSD.BCST 8(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 8(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 8(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 8(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 8(R9)(R12*1), Z15, Z14
 	PREFETCHT1    16512(R8)
 	PREFETCHT0    2176(R8)
-	VMOVDQU32     1472(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 448(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 12(R9), Z17, Z9
-	VPDPBUSD.BCST 12(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 12(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 12(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 12(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 12(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 12(R13), Z17, Z15
-	VPDPBUSD.BCST 12(R13)(R10*1), Z17, Z16
-	VMOVDQU32     (R8), Z17
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z17, Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   32(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   32(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   32(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   32(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   32(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   32(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   32(R13), Z17, Z9
+	VPANDD        1472(R8), Z0, Z15
+	VPSLLD        $0x04, 448(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 12(R9), Z15, Z9
+	VPDPBUSD.BCST 12(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 12(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 12(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 12(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 12(R9)(R12*1), Z15, Z14
+	VMOVDQU32     (R8), Z15
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z15, Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   32(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   32(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   32(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   32(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   32(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   32(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 0, scale 1
 	VPBROADCASTD  44(R9), Z10
@@ -6804,97 +5155,71 @@ block:
 	VPBROADCASTD  40(R9)(R12*1), Z14
 	VPSUBD        Z15, Z14, Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  44(R13), Z16
-	VPBROADCASTD  40(R13), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  44(R13)(R10*1), Z17
-	VPBROADCASTD  40(R13)(R10*1), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x02, Z16, Z16
 	PREFETCHT1    16576(R8)
 	PREFETCHT0    2240(R8)
-	VMOVDQU32     1536(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 512(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 16(R9), Z17, Z9
-	VPDPBUSD.BCST 16(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 16(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 16(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 16(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 16(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 16(R13), Z17, Z15
-	VPDPBUSD.BCST 16(R13)(R10*1), Z17, Z16
-	VMOVDQU32     1600(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 576(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 20(R9), Z17, Z9
-	VPDPBUSD.BCST 20(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 20(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 20(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 20(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 20(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 20(R13), Z17, Z15
-	VPDPBUSD.BCST 20(R13)(R10*1), Z17, Z16
+	VPANDD        1536(R8), Z0, Z15
+	VPSLLD        $0x04, 512(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 16(R9), Z15, Z9
+	VPDPBUSD.BCST 16(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 16(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 16(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 16(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 16(R9)(R12*1), Z15, Z14
+	VPANDD        1600(R8), Z0, Z15
+	VPSLLD        $0x04, 576(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 20(R9), Z15, Z9
+	VPDPBUSD.BCST 20(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 20(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 20(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 20(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 20(R9)(R12*1), Z15, Z14
 	PREFETCHT1    16640(R8)
 	PREFETCHT0    2304(R8)
-	VMOVDQU32     1664(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 640(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 24(R9), Z17, Z9
-	VPDPBUSD.BCST 24(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 24(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 24(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 24(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 24(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 24(R13), Z17, Z15
-	VPDPBUSD.BCST 24(R13)(R10*1), Z17, Z16
+	VPANDD        1664(R8), Z0, Z15
+	VPSLLD        $0x04, 640(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 24(R9), Z15, Z9
+	VPDPBUSD.BCST 24(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 24(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 24(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 24(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 24(R9)(R12*1), Z15, Z14
 	PREFETCHT1    16704(R8)
 	PREFETCHT0    2368(R8)
-	VMOVDQU32     1728(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 704(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 28(R9), Z17, Z9
-	VPDPBUSD.BCST 28(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 28(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 28(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 28(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 28(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 28(R13), Z17, Z15
-	VPDPBUSD.BCST 28(R13)(R10*1), Z17, Z16
-	VMOVDQU32     (R8), Z17
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z17, Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   32(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   32(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   32(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   32(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   32(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   32(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   32(R13), Z17, Z9
+	VPANDD        1728(R8), Z0, Z15
+	VPSLLD        $0x04, 704(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 28(R9), Z15, Z9
+	VPDPBUSD.BCST 28(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 28(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 28(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 28(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 28(R9)(R12*1), Z15, Z14
+	VMOVDQU32     (R8), Z15
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z15, Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   32(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   32(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   32(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   32(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   32(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   32(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 1, scale 0
 	VPBROADCASTD  92(R9), Z9
@@ -6909,93 +5234,71 @@ block:
 	VPSRAD        $0x02, Z13, Z13
 	VPBROADCASTD  92(R9)(R12*1), Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  92(R13), Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  92(R13)(R10*1), Z16
-	VPSRAD        $0x02, Z16, Z16
 	PREFETCHT1    16768(R8)
 	PREFETCHT0    2432(R8)
-	VMOVDQU32     1792(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 256(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 48(R9), Z17, Z9
-	VPDPBUSD.BCST 48(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 48(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 48(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 48(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 48(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 48(R13), Z17, Z15
-	VPDPBUSD.BCST 48(R13)(R10*1), Z17, Z16
+	VPANDD        1792(R8), Z0, Z15
+	VPSLLD        $0x02, 256(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 48(R9), Z15, Z9
+	VPDPBUSD.BCST 48(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 48(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 48(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 48(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 48(R9)(R12*1), Z15, Z14
 	PREFETCHT1    16832(R8)
 	PREFETCHT0    2496(R8)
-	VMOVDQU32     1856(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 320(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 52(R9), Z17, Z9
-	VPDPBUSD.BCST 52(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 52(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 52(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 52(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 52(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 52(R13), Z17, Z15
-	VPDPBUSD.BCST 52(R13)(R10*1), Z17, Z16
-	VMOVDQU32     1920(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 384(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 56(R9), Z17, Z9
-	VPDPBUSD.BCST 56(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 56(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 56(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 56(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 56(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 56(R13), Z17, Z15
-	VPDPBUSD.BCST 56(R13)(R10*1), Z17, Z16
+	VPANDD        1856(R8), Z0, Z15
+	VPSLLD        $0x02, 320(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 52(R9), Z15, Z9
+	VPDPBUSD.BCST 52(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 52(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 52(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 52(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 52(R9)(R12*1), Z15, Z14
+	VPANDD        1920(R8), Z0, Z15
+	VPSLLD        $0x02, 384(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 56(R9), Z15, Z9
+	VPDPBUSD.BCST 56(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 56(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 56(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 56(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 56(R9)(R12*1), Z15, Z14
 	PREFETCHT1    16896(R8)
 	PREFETCHT0    2560(R8)
-	VMOVDQU32     1984(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 448(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 60(R9), Z17, Z9
-	VPDPBUSD.BCST 60(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 60(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 60(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 60(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 60(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 60(R13), Z17, Z15
-	VPDPBUSD.BCST 60(R13)(R10*1), Z17, Z16
-	VMOVDQU32     (R8), Z17
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z17, Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   80(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   80(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   80(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   80(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   80(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   80(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   80(R13), Z17, Z9
+	VPANDD        1984(R8), Z0, Z15
+	VPSLLD        $0x02, 448(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 60(R9), Z15, Z9
+	VPDPBUSD.BCST 60(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 60(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 60(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 60(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 60(R9)(R12*1), Z15, Z14
+	VMOVDQU32     (R8), Z15
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z15, Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   80(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   80(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   80(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   80(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   80(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   80(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 1, scale 1
 	VPBROADCASTD  92(R9), Z10
@@ -7022,98 +5325,72 @@ block:
 	VPBROADCASTD  88(R9)(R12*1), Z14
 	VPSUBD        Z15, Z14, Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  92(R13), Z16
-	VPBROADCASTD  88(R13), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  92(R13)(R10*1), Z17
-	VPBROADCASTD  88(R13)(R10*1), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x02, Z16, Z16
 	PREFETCHT1    16960(R8)
 	PREFETCHT0    2624(R8)
-	VMOVDQU32     2048(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 512(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 64(R9), Z17, Z9
-	VPDPBUSD.BCST 64(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 64(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 64(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 64(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 64(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 64(R13), Z17, Z15
-	VPDPBUSD.BCST 64(R13)(R10*1), Z17, Z16
+	VPANDD        2048(R8), Z0, Z15
+	VPSLLD        $0x02, 512(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 64(R9), Z15, Z9
+	VPDPBUSD.BCST 64(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 64(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 64(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 64(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 64(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17024(R8)
 	PREFETCHT0    2688(R8)
-	VMOVDQU32     2112(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 576(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 68(R9), Z17, Z9
-	VPDPBUSD.BCST 68(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 68(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 68(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 68(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 68(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 68(R13), Z17, Z15
-	VPDPBUSD.BCST 68(R13)(R10*1), Z17, Z16
+	VPANDD        2112(R8), Z0, Z15
+	VPSLLD        $0x02, 576(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 68(R9), Z15, Z9
+	VPDPBUSD.BCST 68(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 68(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 68(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 68(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 68(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17088(R8)
 	PREFETCHT0    2752(R8)
-	VMOVDQU32     2176(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 640(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 72(R9), Z17, Z9
-	VPDPBUSD.BCST 72(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 72(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 72(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 72(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 72(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 72(R13), Z17, Z15
-	VPDPBUSD.BCST 72(R13)(R10*1), Z17, Z16
+	VPANDD        2176(R8), Z0, Z15
+	VPSLLD        $0x02, 640(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 72(R9), Z15, Z9
+	VPDPBUSD.BCST 72(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 72(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 72(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 72(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 72(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17152(R8)
 	PREFETCHT0    2816(R8)
-	VMOVDQU32     2240(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 704(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 76(R9), Z17, Z9
-	VPDPBUSD.BCST 76(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 76(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 76(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 76(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 76(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 76(R13), Z17, Z15
-	VPDPBUSD.BCST 76(R13)(R10*1), Z17, Z16
-	VMOVDQU32     (R8), Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   80(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   80(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   80(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   80(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   80(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   80(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   80(R13), Z17, Z9
+	VPANDD        2240(R8), Z0, Z15
+	VPSLLD        $0x02, 704(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 76(R9), Z15, Z9
+	VPDPBUSD.BCST 76(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 76(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 76(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 76(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 76(R9)(R12*1), Z15, Z14
+	VMOVDQU32     (R8), Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   80(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   80(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   80(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   80(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   80(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   80(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 2, scale 0
 	VPBROADCASTD  140(R9), Z9
@@ -7128,93 +5405,75 @@ block:
 	VPSRAD        $0x02, Z13, Z13
 	VPBROADCASTD  140(R9)(R12*1), Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  140(R13), Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  140(R13)(R10*1), Z16
-	VPSRAD        $0x02, Z16, Z16
-	VPSRLD        $0x04, 1280(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     256(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 96(R9), Z17, Z9
-	VPDPBUSD.BCST 96(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 96(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 96(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 96(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 96(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 96(R13), Z17, Z15
-	VPDPBUSD.BCST 96(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 1280(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     256(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 96(R9), Z15, Z9
+	VPDPBUSD.BCST 96(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 96(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 96(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 96(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 96(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17216(R8)
 	PREFETCHT0    2880(R8)
-	VPSRLD        $0x04, 1344(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     320(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 100(R9), Z17, Z9
-	VPDPBUSD.BCST 100(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 100(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 100(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 100(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 100(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 100(R13), Z17, Z15
-	VPDPBUSD.BCST 100(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 1344(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     320(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 100(R9), Z15, Z9
+	VPDPBUSD.BCST 100(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 100(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 100(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 100(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 100(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17280(R8)
 	PREFETCHT0    2944(R8)
-	VPSRLD        $0x04, 1408(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     384(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 104(R9), Z17, Z9
-	VPDPBUSD.BCST 104(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 104(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 104(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 104(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 104(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 104(R13), Z17, Z15
-	VPDPBUSD.BCST 104(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 1408(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     384(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 104(R9), Z15, Z9
+	VPDPBUSD.BCST 104(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 104(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 104(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 104(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 104(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17344(R8)
 	PREFETCHT0    3008(R8)
-	VPSRLD        $0x04, 1472(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     448(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 108(R9), Z17, Z9
-	VPDPBUSD.BCST 108(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 108(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 108(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 108(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 108(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 108(R13), Z17, Z15
-	VPDPBUSD.BCST 108(R13)(R10*1), Z17, Z16
-	VMOVDQU32     64(R8), Z17
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z17, Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   128(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   128(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   128(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   128(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   128(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   128(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   128(R13), Z17, Z9
+	VPSRLD        $0x04, 1472(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     448(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 108(R9), Z15, Z9
+	VPDPBUSD.BCST 108(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 108(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 108(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 108(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 108(R9)(R12*1), Z15, Z14
+	VMOVDQU32     64(R8), Z15
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z15, Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   128(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   128(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   128(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   128(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   128(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   128(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   128(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 2, scale 1
 	VPBROADCASTD  140(R9), Z10
@@ -7241,97 +5500,75 @@ block:
 	VPBROADCASTD  136(R9)(R12*1), Z14
 	VPSUBD        Z15, Z14, Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  140(R13), Z16
-	VPBROADCASTD  136(R13), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  140(R13)(R10*1), Z17
-	VPBROADCASTD  136(R13)(R10*1), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x02, Z16, Z16
 	PREFETCHT1    17408(R8)
 	PREFETCHT0    3072(R8)
-	VPSRLD        $0x04, 1536(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     512(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 112(R9), Z17, Z9
-	VPDPBUSD.BCST 112(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 112(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 112(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 112(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 112(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 112(R13), Z17, Z15
-	VPDPBUSD.BCST 112(R13)(R10*1), Z17, Z16
-	VPSRLD        $0x04, 1600(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     576(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 116(R9), Z17, Z9
-	VPDPBUSD.BCST 116(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 116(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 116(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 116(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 116(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 116(R13), Z17, Z15
-	VPDPBUSD.BCST 116(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 1536(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     512(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 112(R9), Z15, Z9
+	VPDPBUSD.BCST 112(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 112(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 112(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 112(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 112(R9)(R12*1), Z15, Z14
+	VPSRLD        $0x04, 1600(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     576(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 116(R9), Z15, Z9
+	VPDPBUSD.BCST 116(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 116(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 116(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 116(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 116(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17472(R8)
 	PREFETCHT0    3136(R8)
-	VPSRLD        $0x04, 1664(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     640(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 120(R9), Z17, Z9
-	VPDPBUSD.BCST 120(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 120(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 120(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 120(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 120(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 120(R13), Z17, Z15
-	VPDPBUSD.BCST 120(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 1664(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     640(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 120(R9), Z15, Z9
+	VPDPBUSD.BCST 120(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 120(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 120(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 120(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 120(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17536(R8)
 	PREFETCHT0    3200(R8)
-	VPSRLD        $0x04, 1728(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     704(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 124(R9), Z17, Z9
-	VPDPBUSD.BCST 124(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 124(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 124(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 124(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 124(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 124(R13), Z17, Z15
-	VPDPBUSD.BCST 124(R13)(R10*1), Z17, Z16
-	VMOVDQU32     64(R8), Z17
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z17, Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   128(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   128(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   128(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   128(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   128(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   128(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   128(R13), Z17, Z9
+	VPSRLD        $0x04, 1728(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     704(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 124(R9), Z15, Z9
+	VPDPBUSD.BCST 124(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 124(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 124(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 124(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 124(R9)(R12*1), Z15, Z14
+	VMOVDQU32     64(R8), Z15
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z15, Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   128(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   128(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   128(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   128(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   128(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   128(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   128(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 3, scale 0
 	VPBROADCASTD  188(R9), Z9
@@ -7346,93 +5583,75 @@ block:
 	VPSRAD        $0x02, Z13, Z13
 	VPBROADCASTD  188(R9)(R12*1), Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  188(R13), Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  188(R13)(R10*1), Z16
-	VPSRAD        $0x02, Z16, Z16
 	PREFETCHT1    17600(R8)
 	PREFETCHT0    3264(R8)
-	VPSRLD        $0x04, 1792(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 256(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 144(R9), Z17, Z9
-	VPDPBUSD.BCST 144(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 144(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 144(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 144(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 144(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 144(R13), Z17, Z15
-	VPDPBUSD.BCST 144(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 1792(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 256(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 144(R9), Z15, Z9
+	VPDPBUSD.BCST 144(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 144(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 144(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 144(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 144(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17664(R8)
 	PREFETCHT0    3328(R8)
-	VPSRLD        $0x04, 1856(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 320(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 148(R9), Z17, Z9
-	VPDPBUSD.BCST 148(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 148(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 148(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 148(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 148(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 148(R13), Z17, Z15
-	VPDPBUSD.BCST 148(R13)(R10*1), Z17, Z16
-	VPSRLD        $0x04, 1920(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 384(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 152(R9), Z17, Z9
-	VPDPBUSD.BCST 152(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 152(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 152(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 152(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 152(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 152(R13), Z17, Z15
-	VPDPBUSD.BCST 152(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 1856(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 320(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 148(R9), Z15, Z9
+	VPDPBUSD.BCST 148(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 148(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 148(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 148(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 148(R9)(R12*1), Z15, Z14
+	VPSRLD        $0x04, 1920(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 384(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 152(R9), Z15, Z9
+	VPDPBUSD.BCST 152(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 152(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 152(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 152(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 152(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17728(R8)
 	PREFETCHT0    3392(R8)
-	VPSRLD        $0x04, 1984(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 448(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 156(R9), Z17, Z9
-	VPDPBUSD.BCST 156(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 156(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 156(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 156(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 156(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 156(R13), Z17, Z15
-	VPDPBUSD.BCST 156(R13)(R10*1), Z17, Z16
-	VMOVDQU32     64(R8), Z17
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z17, Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   176(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   176(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   176(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   176(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   176(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   176(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   176(R13), Z17, Z9
+	VPSRLD        $0x04, 1984(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 448(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 156(R9), Z15, Z9
+	VPDPBUSD.BCST 156(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 156(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 156(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 156(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 156(R9)(R12*1), Z15, Z14
+	VMOVDQU32     64(R8), Z15
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z15, Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   176(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   176(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   176(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   176(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   176(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   176(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   176(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 3, scale 1
 	VPBROADCASTD  188(R9), Z10
@@ -7459,98 +5678,76 @@ block:
 	VPBROADCASTD  184(R9)(R12*1), Z14
 	VPSUBD        Z15, Z14, Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  188(R13), Z16
-	VPBROADCASTD  184(R13), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  188(R13)(R10*1), Z17
-	VPBROADCASTD  184(R13)(R10*1), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x02, Z16, Z16
 	PREFETCHT1    17792(R8)
 	PREFETCHT0    3456(R8)
-	VPSRLD        $0x04, 2048(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 512(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 160(R9), Z17, Z9
-	VPDPBUSD.BCST 160(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 160(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 160(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 160(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 160(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 160(R13), Z17, Z15
-	VPDPBUSD.BCST 160(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 2048(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 512(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 160(R9), Z15, Z9
+	VPDPBUSD.BCST 160(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 160(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 160(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 160(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 160(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17856(R8)
 	PREFETCHT0    3520(R8)
-	VPSRLD        $0x04, 2112(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 576(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 164(R9), Z17, Z9
-	VPDPBUSD.BCST 164(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 164(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 164(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 164(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 164(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 164(R13), Z17, Z15
-	VPDPBUSD.BCST 164(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 2112(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 576(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 164(R9), Z15, Z9
+	VPDPBUSD.BCST 164(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 164(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 164(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 164(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 164(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17920(R8)
 	PREFETCHT0    3584(R8)
-	VPSRLD        $0x04, 2176(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 640(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 168(R9), Z17, Z9
-	VPDPBUSD.BCST 168(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 168(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 168(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 168(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 168(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 168(R13), Z17, Z15
-	VPDPBUSD.BCST 168(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 2176(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 640(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 168(R9), Z15, Z9
+	VPDPBUSD.BCST 168(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 168(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 168(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 168(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 168(R9)(R12*1), Z15, Z14
 	PREFETCHT1    17984(R8)
 	PREFETCHT0    3648(R8)
-	VPSRLD        $0x04, 2240(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 704(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 172(R9), Z17, Z9
-	VPDPBUSD.BCST 172(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 172(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 172(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 172(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 172(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 172(R13), Z17, Z15
-	VPDPBUSD.BCST 172(R13)(R10*1), Z17, Z16
-	VMOVDQU32     64(R8), Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   176(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   176(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   176(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   176(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   176(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   176(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   176(R13), Z17, Z9
+	VPSRLD        $0x04, 2240(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 704(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 172(R9), Z15, Z9
+	VPDPBUSD.BCST 172(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 172(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 172(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 172(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 172(R9)(R12*1), Z15, Z14
+	VMOVDQU32     64(R8), Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   176(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   176(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   176(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   176(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   176(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   176(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   176(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 4, scale 0
 	VPBROADCASTD  236(R9), Z9
@@ -7565,93 +5762,71 @@ block:
 	VPSRAD        $0x02, Z13, Z13
 	VPBROADCASTD  236(R9)(R12*1), Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  236(R13), Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  236(R13)(R10*1), Z16
-	VPSRAD        $0x02, Z16, Z16
-	VMOVDQU32     2304(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 768(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 192(R9), Z17, Z9
-	VPDPBUSD.BCST 192(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 192(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 192(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 192(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 192(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 192(R13), Z17, Z15
-	VPDPBUSD.BCST 192(R13)(R10*1), Z17, Z16
+	VPANDD        2304(R8), Z0, Z15
+	VPSLLD        $0x04, 768(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 192(R9), Z15, Z9
+	VPDPBUSD.BCST 192(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 192(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 192(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 192(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 192(R9)(R12*1), Z15, Z14
 	PREFETCHT1    18048(R8)
 	PREFETCHT0    3712(R8)
-	VMOVDQU32     2368(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 832(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 196(R9), Z17, Z9
-	VPDPBUSD.BCST 196(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 196(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 196(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 196(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 196(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 196(R13), Z17, Z15
-	VPDPBUSD.BCST 196(R13)(R10*1), Z17, Z16
+	VPANDD        2368(R8), Z0, Z15
+	VPSLLD        $0x04, 832(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 196(R9), Z15, Z9
+	VPDPBUSD.BCST 196(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 196(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 196(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 196(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 196(R9)(R12*1), Z15, Z14
 	PREFETCHT1    18112(R8)
 	PREFETCHT0    3776(R8)
-	VMOVDQU32     2432(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 896(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 200(R9), Z17, Z9
-	VPDPBUSD.BCST 200(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 200(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 200(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 200(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 200(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 200(R13), Z17, Z15
-	VPDPBUSD.BCST 200(R13)(R10*1), Z17, Z16
+	VPANDD        2432(R8), Z0, Z15
+	VPSLLD        $0x04, 896(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 200(R9), Z15, Z9
+	VPDPBUSD.BCST 200(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 200(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 200(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 200(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 200(R9)(R12*1), Z15, Z14
 	PREFETCHT1    18176(R8)
 	PREFETCHT0    3840(R8)
-	VMOVDQU32     2496(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 960(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 204(R9), Z17, Z9
-	VPDPBUSD.BCST 204(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 204(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 204(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 204(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 204(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 204(R13), Z17, Z15
-	VPDPBUSD.BCST 204(R13)(R10*1), Z17, Z16
-	VMOVDQU32     128(R8), Z17
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z17, Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   224(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   224(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   224(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   224(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   224(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   224(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   224(R13), Z17, Z9
+	VPANDD        2496(R8), Z0, Z15
+	VPSLLD        $0x04, 960(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 204(R9), Z15, Z9
+	VPDPBUSD.BCST 204(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 204(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 204(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 204(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 204(R9)(R12*1), Z15, Z14
+	VMOVDQU32     128(R8), Z15
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z15, Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   224(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   224(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   224(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   224(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   224(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   224(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   224(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 4, scale 1
 	VPBROADCASTD  236(R9), Z10
@@ -7678,97 +5853,71 @@ block:
 	VPBROADCASTD  232(R9)(R12*1), Z14
 	VPSUBD        Z15, Z14, Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  236(R13), Z16
-	VPBROADCASTD  232(R13), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  236(R13)(R10*1), Z17
-	VPBROADCASTD  232(R13)(R10*1), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x02, Z16, Z16
 	PREFETCHT1    18240(R8)
 	PREFETCHT0    3904(R8)
-	VMOVDQU32     2560(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 1024(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 208(R9), Z17, Z9
-	VPDPBUSD.BCST 208(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 208(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 208(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 208(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 208(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 208(R13), Z17, Z15
-	VPDPBUSD.BCST 208(R13)(R10*1), Z17, Z16
-	VMOVDQU32     2624(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 1088(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 212(R9), Z17, Z9
-	VPDPBUSD.BCST 212(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 212(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 212(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 212(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 212(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 212(R13), Z17, Z15
-	VPDPBUSD.BCST 212(R13)(R10*1), Z17, Z16
+	VPANDD        2560(R8), Z0, Z15
+	VPSLLD        $0x04, 1024(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 208(R9), Z15, Z9
+	VPDPBUSD.BCST 208(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 208(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 208(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 208(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 208(R9)(R12*1), Z15, Z14
+	VPANDD        2624(R8), Z0, Z15
+	VPSLLD        $0x04, 1088(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 212(R9), Z15, Z9
+	VPDPBUSD.BCST 212(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 212(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 212(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 212(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 212(R9)(R12*1), Z15, Z14
 	PREFETCHT1    18304(R8)
 	PREFETCHT0    3968(R8)
-	VMOVDQU32     2688(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 1152(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 216(R9), Z17, Z9
-	VPDPBUSD.BCST 216(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 216(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 216(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 216(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 216(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 216(R13), Z17, Z15
-	VPDPBUSD.BCST 216(R13)(R10*1), Z17, Z16
+	VPANDD        2688(R8), Z0, Z15
+	VPSLLD        $0x04, 1152(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 216(R9), Z15, Z9
+	VPDPBUSD.BCST 216(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 216(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 216(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 216(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 216(R9)(R12*1), Z15, Z14
 	PREFETCHT1    18368(R8)
 	PREFETCHT0    4032(R8)
-	VMOVDQU32     2752(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x04, 1216(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 220(R9), Z17, Z9
-	VPDPBUSD.BCST 220(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 220(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 220(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 220(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 220(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 220(R13), Z17, Z15
-	VPDPBUSD.BCST 220(R13)(R10*1), Z17, Z16
-	VMOVDQU32     128(R8), Z17
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z17, Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   224(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   224(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   224(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   224(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   224(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   224(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   224(R13), Z17, Z9
+	VPANDD        2752(R8), Z0, Z15
+	VPSLLD        $0x04, 1216(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 220(R9), Z15, Z9
+	VPDPBUSD.BCST 220(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 220(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 220(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 220(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 220(R9)(R12*1), Z15, Z14
+	VMOVDQU32     128(R8), Z15
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z15, Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   224(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   224(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   224(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   224(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   224(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   224(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   224(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 5, scale 0
 	VPBROADCASTD  284(R9), Z9
@@ -7783,93 +5932,71 @@ block:
 	VPSRAD        $0x02, Z13, Z13
 	VPBROADCASTD  284(R9)(R12*1), Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  284(R13), Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  284(R13)(R10*1), Z16
-	VPSRAD        $0x02, Z16, Z16
 	PREFETCHT1    18432(R8)
 	PREFETCHT0    4096(R8)
-	VMOVDQU32     2816(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 768(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 240(R9), Z17, Z9
-	VPDPBUSD.BCST 240(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 240(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 240(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 240(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 240(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 240(R13), Z17, Z15
-	VPDPBUSD.BCST 240(R13)(R10*1), Z17, Z16
+	VPANDD        2816(R8), Z0, Z15
+	VPSLLD        $0x02, 768(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 240(R9), Z15, Z9
+	VPDPBUSD.BCST 240(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 240(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 240(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 240(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 240(R9)(R12*1), Z15, Z14
 	PREFETCHT1    18496(R8)
 	PREFETCHT0    4160(R8)
-	VMOVDQU32     2880(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 832(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 244(R9), Z17, Z9
-	VPDPBUSD.BCST 244(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 244(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 244(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 244(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 244(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 244(R13), Z17, Z15
-	VPDPBUSD.BCST 244(R13)(R10*1), Z17, Z16
-	VMOVDQU32     2944(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 896(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 248(R9), Z17, Z9
-	VPDPBUSD.BCST 248(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 248(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 248(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 248(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 248(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 248(R13), Z17, Z15
-	VPDPBUSD.BCST 248(R13)(R10*1), Z17, Z16
+	VPANDD        2880(R8), Z0, Z15
+	VPSLLD        $0x02, 832(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 244(R9), Z15, Z9
+	VPDPBUSD.BCST 244(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 244(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 244(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 244(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 244(R9)(R12*1), Z15, Z14
+	VPANDD        2944(R8), Z0, Z15
+	VPSLLD        $0x02, 896(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 248(R9), Z15, Z9
+	VPDPBUSD.BCST 248(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 248(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 248(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 248(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 248(R9)(R12*1), Z15, Z14
 	PREFETCHT1    18560(R8)
 	PREFETCHT0    4224(R8)
-	VMOVDQU32     3008(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 960(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 252(R9), Z17, Z9
-	VPDPBUSD.BCST 252(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 252(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 252(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 252(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 252(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 252(R13), Z17, Z15
-	VPDPBUSD.BCST 252(R13)(R10*1), Z17, Z16
-	VMOVDQU32     128(R8), Z17
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z17, Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   272(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   272(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   272(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   272(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   272(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   272(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   272(R13), Z17, Z9
+	VPANDD        3008(R8), Z0, Z15
+	VPSLLD        $0x02, 960(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 252(R9), Z15, Z9
+	VPDPBUSD.BCST 252(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 252(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 252(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 252(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 252(R9)(R12*1), Z15, Z14
+	VMOVDQU32     128(R8), Z15
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z15, Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   272(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   272(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   272(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   272(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   272(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   272(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   272(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 5, scale 1
 	VPBROADCASTD  284(R9), Z10
@@ -7896,98 +6023,72 @@ block:
 	VPBROADCASTD  280(R9)(R12*1), Z14
 	VPSUBD        Z15, Z14, Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  284(R13), Z16
-	VPBROADCASTD  280(R13), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  284(R13)(R10*1), Z17
-	VPBROADCASTD  280(R13)(R10*1), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x02, Z16, Z16
 	PREFETCHT1    18624(R8)
 	PREFETCHT0    4288(R8)
-	VMOVDQU32     3072(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 1024(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 256(R9), Z17, Z9
-	VPDPBUSD.BCST 256(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 256(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 256(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 256(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 256(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 256(R13), Z17, Z15
-	VPDPBUSD.BCST 256(R13)(R10*1), Z17, Z16
+	VPANDD        3072(R8), Z0, Z15
+	VPSLLD        $0x02, 1024(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 256(R9), Z15, Z9
+	VPDPBUSD.BCST 256(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 256(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 256(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 256(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 256(R9)(R12*1), Z15, Z14
 	PREFETCHT1    18688(R8)
 	PREFETCHT0    4352(R8)
-	VMOVDQU32     3136(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 1088(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 260(R9), Z17, Z9
-	VPDPBUSD.BCST 260(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 260(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 260(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 260(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 260(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 260(R13), Z17, Z15
-	VPDPBUSD.BCST 260(R13)(R10*1), Z17, Z16
+	VPANDD        3136(R8), Z0, Z15
+	VPSLLD        $0x02, 1088(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 260(R9), Z15, Z9
+	VPDPBUSD.BCST 260(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 260(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 260(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 260(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 260(R9)(R12*1), Z15, Z14
 	PREFETCHT1    18752(R8)
 	PREFETCHT0    4416(R8)
-	VMOVDQU32     3200(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 1152(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 264(R9), Z17, Z9
-	VPDPBUSD.BCST 264(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 264(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 264(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 264(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 264(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 264(R13), Z17, Z15
-	VPDPBUSD.BCST 264(R13)(R10*1), Z17, Z16
+	VPANDD        3200(R8), Z0, Z15
+	VPSLLD        $0x02, 1152(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 264(R9), Z15, Z9
+	VPDPBUSD.BCST 264(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 264(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 264(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 264(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 264(R9)(R12*1), Z15, Z14
 	PREFETCHT1    18816(R8)
 	PREFETCHT0    4480(R8)
-	VMOVDQU32     3264(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSLLD        $0x02, 1216(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 268(R9), Z17, Z9
-	VPDPBUSD.BCST 268(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 268(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 268(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 268(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 268(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 268(R13), Z17, Z15
-	VPDPBUSD.BCST 268(R13)(R10*1), Z17, Z16
-	VMOVDQU32     128(R8), Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   272(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   272(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   272(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   272(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   272(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   272(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   272(R13), Z17, Z9
+	VPANDD        3264(R8), Z0, Z15
+	VPSLLD        $0x02, 1216(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 268(R9), Z15, Z9
+	VPDPBUSD.BCST 268(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 268(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 268(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 268(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 268(R9)(R12*1), Z15, Z14
+	VMOVDQU32     128(R8), Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   272(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   272(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   272(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   272(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   272(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   272(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   272(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 6, scale 0
 	VPBROADCASTD  332(R9), Z9
@@ -8002,93 +6103,75 @@ block:
 	VPSRAD        $0x02, Z13, Z13
 	VPBROADCASTD  332(R9)(R12*1), Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  332(R13), Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  332(R13)(R10*1), Z16
-	VPSRAD        $0x02, Z16, Z16
-	VPSRLD        $0x04, 2304(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     768(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 288(R9), Z17, Z9
-	VPDPBUSD.BCST 288(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 288(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 288(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 288(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 288(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 288(R13), Z17, Z15
-	VPDPBUSD.BCST 288(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 2304(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     768(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 288(R9), Z15, Z9
+	VPDPBUSD.BCST 288(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 288(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 288(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 288(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 288(R9)(R12*1), Z15, Z14
 	PREFETCHT1    18880(R8)
 	PREFETCHT0    4544(R8)
-	VPSRLD        $0x04, 2368(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     832(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 292(R9), Z17, Z9
-	VPDPBUSD.BCST 292(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 292(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 292(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 292(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 292(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 292(R13), Z17, Z15
-	VPDPBUSD.BCST 292(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 2368(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     832(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 292(R9), Z15, Z9
+	VPDPBUSD.BCST 292(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 292(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 292(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 292(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 292(R9)(R12*1), Z15, Z14
 	PREFETCHT1    18944(R8)
 	PREFETCHT0    4608(R8)
-	VPSRLD        $0x04, 2432(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     896(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 296(R9), Z17, Z9
-	VPDPBUSD.BCST 296(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 296(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 296(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 296(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 296(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 296(R13), Z17, Z15
-	VPDPBUSD.BCST 296(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 2432(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     896(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 296(R9), Z15, Z9
+	VPDPBUSD.BCST 296(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 296(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 296(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 296(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 296(R9)(R12*1), Z15, Z14
 	PREFETCHT1    19008(R8)
 	PREFETCHT0    4672(R8)
-	VPSRLD        $0x04, 2496(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     960(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 300(R9), Z17, Z9
-	VPDPBUSD.BCST 300(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 300(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 300(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 300(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 300(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 300(R13), Z17, Z15
-	VPDPBUSD.BCST 300(R13)(R10*1), Z17, Z16
-	VMOVDQU32     192(R8), Z17
-	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z17, Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   320(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   320(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   320(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   320(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   320(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   320(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   320(R13), Z17, Z9
+	VPSRLD        $0x04, 2496(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     960(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 300(R9), Z15, Z9
+	VPDPBUSD.BCST 300(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 300(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 300(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 300(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 300(R9)(R12*1), Z15, Z14
+	VMOVDQU32     192(R8), Z15
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z15, Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   320(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   320(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   320(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   320(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   320(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   320(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   320(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 6, scale 1
 	VPBROADCASTD  332(R9), Z10
@@ -8115,97 +6198,75 @@ block:
 	VPBROADCASTD  328(R9)(R12*1), Z14
 	VPSUBD        Z15, Z14, Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  332(R13), Z16
-	VPBROADCASTD  328(R13), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  332(R13)(R10*1), Z17
-	VPBROADCASTD  328(R13)(R10*1), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x02, Z16, Z16
 	PREFETCHT1    19072(R8)
 	PREFETCHT0    4736(R8)
-	VPSRLD        $0x04, 2560(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     1024(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 304(R9), Z17, Z9
-	VPDPBUSD.BCST 304(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 304(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 304(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 304(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 304(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 304(R13), Z17, Z15
-	VPDPBUSD.BCST 304(R13)(R10*1), Z17, Z16
-	VPSRLD        $0x04, 2624(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     1088(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 308(R9), Z17, Z9
-	VPDPBUSD.BCST 308(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 308(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 308(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 308(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 308(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 308(R13), Z17, Z15
-	VPDPBUSD.BCST 308(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 2560(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     1024(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 304(R9), Z15, Z9
+	VPDPBUSD.BCST 304(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 304(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 304(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 304(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 304(R9)(R12*1), Z15, Z14
+	VPSRLD        $0x04, 2624(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     1088(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 308(R9), Z15, Z9
+	VPDPBUSD.BCST 308(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 308(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 308(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 308(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 308(R9)(R12*1), Z15, Z14
 	PREFETCHT1    19136(R8)
 	PREFETCHT0    4800(R8)
-	VPSRLD        $0x04, 2688(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     1152(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 312(R9), Z17, Z9
-	VPDPBUSD.BCST 312(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 312(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 312(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 312(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 312(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 312(R13), Z17, Z15
-	VPDPBUSD.BCST 312(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 2688(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     1152(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 312(R9), Z15, Z9
+	VPDPBUSD.BCST 312(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 312(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 312(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 312(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 312(R9)(R12*1), Z15, Z14
 	PREFETCHT1    19200(R8)
 	PREFETCHT0    4864(R8)
-	VPSRLD        $0x04, 2752(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VMOVDQU32     1216(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 316(R9), Z17, Z9
-	VPDPBUSD.BCST 316(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 316(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 316(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 316(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 316(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 316(R13), Z17, Z15
-	VPDPBUSD.BCST 316(R13)(R10*1), Z17, Z16
-	VMOVDQU32     192(R8), Z17
-	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z17, Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   320(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   320(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   320(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   320(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   320(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   320(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   320(R13), Z17, Z9
+	VPSRLD        $0x04, 2752(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VMOVDQU32     1216(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 316(R9), Z15, Z9
+	VPDPBUSD.BCST 316(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 316(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 316(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 316(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 316(R9)(R12*1), Z15, Z14
+	VMOVDQU32     192(R8), Z15
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z15, Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   320(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   320(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   320(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   320(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   320(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   320(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   320(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 7, scale 0
 	VPBROADCASTD  380(R9), Z9
@@ -8220,93 +6281,75 @@ block:
 	VPSRAD        $0x02, Z13, Z13
 	VPBROADCASTD  380(R9)(R12*1), Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  380(R13), Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  380(R13)(R10*1), Z16
-	VPSRAD        $0x02, Z16, Z16
 	PREFETCHT1    19264(R8)
 	PREFETCHT0    4928(R8)
-	VPSRLD        $0x04, 2816(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 768(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 336(R9), Z17, Z9
-	VPDPBUSD.BCST 336(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 336(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 336(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 336(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 336(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 336(R13), Z17, Z15
-	VPDPBUSD.BCST 336(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 2816(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 768(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 336(R9), Z15, Z9
+	VPDPBUSD.BCST 336(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 336(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 336(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 336(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 336(R9)(R12*1), Z15, Z14
 	PREFETCHT1    19328(R8)
 	PREFETCHT0    4992(R8)
-	VPSRLD        $0x04, 2880(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 832(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 340(R9), Z17, Z9
-	VPDPBUSD.BCST 340(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 340(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 340(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 340(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 340(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 340(R13), Z17, Z15
-	VPDPBUSD.BCST 340(R13)(R10*1), Z17, Z16
-	VPSRLD        $0x04, 2944(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 896(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 344(R9), Z17, Z9
-	VPDPBUSD.BCST 344(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 344(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 344(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 344(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 344(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 344(R13), Z17, Z15
-	VPDPBUSD.BCST 344(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 2880(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 832(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 340(R9), Z15, Z9
+	VPDPBUSD.BCST 340(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 340(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 340(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 340(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 340(R9)(R12*1), Z15, Z14
+	VPSRLD        $0x04, 2944(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 896(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 344(R9), Z15, Z9
+	VPDPBUSD.BCST 344(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 344(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 344(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 344(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 344(R9)(R12*1), Z15, Z14
 	PREFETCHT1    19392(R8)
 	PREFETCHT0    5056(R8)
-	VPSRLD        $0x04, 3008(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 960(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 348(R9), Z17, Z9
-	VPDPBUSD.BCST 348(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 348(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 348(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 348(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 348(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 348(R13), Z17, Z15
-	VPDPBUSD.BCST 348(R13)(R10*1), Z17, Z16
-	VMOVDQU32     192(R8), Z17
-	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z17, Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   368(R9), Z17, Z18
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z18, Z9, Z0
-	VMULPS.BCST   368(R9)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z1
-	VMULPS.BCST   368(R9)(R10*2), Z17, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z2
-	VMULPS.BCST   368(R9)(R11*1), Z17, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z3
-	VMULPS.BCST   368(R9)(R10*4), Z17, Z9
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z9, Z13, Z4
-	VMULPS.BCST   368(R9)(R12*1), Z17, Z9
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   368(R13), Z17, Z9
+	VPSRLD        $0x04, 3008(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 960(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 348(R9), Z15, Z9
+	VPDPBUSD.BCST 348(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 348(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 348(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 348(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 348(R9)(R12*1), Z15, Z14
+	VMOVDQU32     192(R8), Z15
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z15, Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   368(R13)(R10*1), Z17, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   368(R9), Z15, Z16
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z16, Z9, Z2
+	VMULPS.BCST   368(R9)(R10*1), Z15, Z9
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z9, Z10, Z3
+	VMULPS.BCST   368(R9)(R10*2), Z15, Z9
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z9, Z11, Z4
+	VMULPS.BCST   368(R9)(R11*1), Z15, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z5
+	VMULPS.BCST   368(R9)(R10*4), Z15, Z9
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z9, Z13, Z6
+	VMULPS.BCST   368(R9)(R12*1), Z15, Z9
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z9, Z14, Z7
 
 	// sub-block 7, scale 1
 	VPBROADCASTD  380(R9), Z10
@@ -8333,98 +6376,1845 @@ block:
 	VPBROADCASTD  376(R9)(R12*1), Z14
 	VPSUBD        Z15, Z14, Z14
 	VPSRAD        $0x02, Z14, Z14
-	VPBROADCASTD  380(R13), Z16
-	VPBROADCASTD  376(R13), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x02, Z15, Z15
-	VPBROADCASTD  380(R13)(R10*1), Z17
-	VPBROADCASTD  376(R13)(R10*1), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x02, Z16, Z16
 	PREFETCHT1    19456(R8)
 	PREFETCHT0    5120(R8)
-	VPSRLD        $0x04, 3072(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 1024(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 352(R9), Z17, Z9
-	VPDPBUSD.BCST 352(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 352(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 352(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 352(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 352(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 352(R13), Z17, Z15
-	VPDPBUSD.BCST 352(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 3072(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 1024(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 352(R9), Z15, Z9
+	VPDPBUSD.BCST 352(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 352(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 352(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 352(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 352(R9)(R12*1), Z15, Z14
 	PREFETCHT1    19520(R8)
 	PREFETCHT0    5184(R8)
-	VPSRLD        $0x04, 3136(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 1088(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 356(R9), Z17, Z9
-	VPDPBUSD.BCST 356(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 356(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 356(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 356(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 356(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 356(R13), Z17, Z15
-	VPDPBUSD.BCST 356(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 3136(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 1088(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 356(R9), Z15, Z9
+	VPDPBUSD.BCST 356(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 356(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 356(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 356(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 356(R9)(R12*1), Z15, Z14
 	PREFETCHT1    19584(R8)
 	PREFETCHT0    5248(R8)
-	VPSRLD        $0x04, 3200(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 1152(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 360(R9), Z17, Z9
-	VPDPBUSD.BCST 360(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 360(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 360(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 360(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 360(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 360(R13), Z17, Z15
-	VPDPBUSD.BCST 360(R13)(R10*1), Z17, Z16
+	VPSRLD        $0x04, 3200(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 1152(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 360(R9), Z15, Z9
+	VPDPBUSD.BCST 360(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 360(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 360(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 360(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 360(R9)(R12*1), Z15, Z14
 	PREFETCHT1    19648(R8)
 	PREFETCHT0    5312(R8)
-	VPSRLD        $0x04, 3264(R8), Z17
-	VPANDD        dwords_avx512vnni_0f0f0f0f<>+0(SB), Z17, Z17
-	VPSRLD        $0x02, 1216(R8), Z18
-	VPTERNLOGD    $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z18, Z17
-	VPDPBUSD.BCST 364(R9), Z17, Z9
-	VPDPBUSD.BCST 364(R9)(R10*1), Z17, Z10
-	VPDPBUSD.BCST 364(R9)(R10*2), Z17, Z11
-	VPDPBUSD.BCST 364(R9)(R11*1), Z17, Z12
-	VPDPBUSD.BCST 364(R9)(R10*4), Z17, Z13
-	VPDPBUSD.BCST 364(R9)(R12*1), Z17, Z14
-	VPDPBUSD.BCST 364(R13), Z17, Z15
-	VPDPBUSD.BCST 364(R13)(R10*1), Z17, Z16
-	VMOVDQU32     192(R8), Z17
-	VPSRAD        $0x18, Z17, Z17
-	VCVTDQ2PS     Z17, Z17
-	VMULPS        Z8, Z17, Z17
-	VMULPS.BCST   368(R9), Z17, Z8
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z8, Z9, Z0
-	VMULPS.BCST   368(R9)(R10*1), Z17, Z8
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z8, Z10, Z1
-	VMULPS.BCST   368(R9)(R10*2), Z17, Z8
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z8, Z11, Z2
-	VMULPS.BCST   368(R9)(R11*1), Z17, Z8
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z8, Z12, Z3
-	VMULPS.BCST   368(R9)(R10*4), Z17, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z4
-	VMULPS.BCST   368(R9)(R12*1), Z17, Z8
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z8, Z14, Z5
-	VMULPS.BCST   368(R13), Z17, Z8
+	VPSRLD        $0x04, 3264(R8), Z15
+	VPANDD        Z0, Z15, Z15
+	VPSRLD        $0x02, 1216(R8), Z16
+	VPTERNLOGD    $0xf8, Z1, Z16, Z15
+	VPDPBUSD.BCST 364(R9), Z15, Z9
+	VPDPBUSD.BCST 364(R9)(R10*1), Z15, Z10
+	VPDPBUSD.BCST 364(R9)(R10*2), Z15, Z11
+	VPDPBUSD.BCST 364(R9)(R11*1), Z15, Z12
+	VPDPBUSD.BCST 364(R9)(R10*4), Z15, Z13
+	VPDPBUSD.BCST 364(R9)(R12*1), Z15, Z14
+	VMOVDQU32     192(R8), Z15
+	VPSRAD        $0x18, Z15, Z15
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z8, Z15, Z6
-	VMULPS.BCST   368(R13)(R10*1), Z17, Z8
+	VMULPS        Z8, Z15, Z15
+	VMULPS.BCST   368(R9), Z15, Z8
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z8, Z9, Z2
+	VMULPS.BCST   368(R9)(R10*1), Z15, Z8
+	VCVTDQ2PS     Z10, Z10
+	VFMADD231PS   Z8, Z10, Z3
+	VMULPS.BCST   368(R9)(R10*2), Z15, Z8
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z8, Z11, Z4
+	VMULPS.BCST   368(R9)(R11*1), Z15, Z8
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z8, Z12, Z5
+	VMULPS.BCST   368(R9)(R10*4), Z15, Z8
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z8, Z13, Z6
+	VMULPS.BCST   368(R9)(R12*1), Z15, Z8
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z8, Z14, Z7
+	ADDQ          $0x00000180, R9
+	ADDQ          $0x20, DI
+	ADDQ          $0x00000d00, R8
+	DECQ          R13
+	JNZ           block
+	MOVQ          64(AX), DI
+	LEAQ          (DI)(DI*2), R8
+	LEAQ          (DI)(DI*4), R9
+	VMOVUPS       Z2, (CX)
+	VMOVUPS       Z3, (CX)(DI*1)
+	VMOVUPS       Z4, (CX)(DI*2)
+	VMOVUPS       Z5, (CX)(R8*1)
+	VMOVUPS       Z6, (CX)(DI*4)
+	VMOVUPS       Z7, (CX)(R9*1)
+	ADDQ          $0x40, CX
+	ADDQ          16(AX), BX
+	ADDQ          16(AX), SI
+	DECQ          DX
+	JNZ           tile
+	VZEROUPPER
+	RET
+
+// func Gemv_q6_kx16_q8x_16x8_avx512vnni(a *byte)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·Gemv_q6_kx16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z1
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, R8
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	LEAQ   (R10)(R10*4), R12
+	LEAQ   (R9)(R11*2), R13
+	MOVQ   32(AX), R14
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+
+block:
+	VCVTPH2PS (DI), Z10
+
+	// sub-block 0, scale 0
+	VPBROADCASTD  44(R9), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  44(R9)(R10*1), Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  44(R9)(R10*2), Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  44(R9)(R11*1), Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  44(R9)(R10*4), Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  44(R9)(R12*1), Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  44(R13), Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  44(R13)(R10*1), Z18
+	VPSRAD        $0x02, Z18, Z18
+	VPANDD        1280(R8), Z0, Z19
+	VPSLLD        $0x04, 256(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST (R9), Z19, Z11
+	VPDPBUSD.BCST (R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST (R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST (R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST (R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST (R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST (R13), Z19, Z17
+	VPDPBUSD.BCST (R13)(R10*1), Z19, Z18
+	PREFETCHT1    16384(R8)
+	PREFETCHT0    2048(R8)
+	VPANDD        1344(R8), Z0, Z19
+	VPSLLD        $0x04, 320(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 4(R9), Z19, Z11
+	VPDPBUSD.BCST 4(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 4(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 4(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 4(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 4(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 4(R13), Z19, Z17
+	VPDPBUSD.BCST 4(R13)(R10*1), Z19, Z18
+	PREFETCHT1    16448(R8)
+	PREFETCHT0    2112(R8)
+	VPANDD        1408(R8), Z0, Z19
+	VPSLLD        $0x04, 384(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 8(R9), Z19, Z11
+	VPDPBUSD.BCST 8(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 8(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 8(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 8(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 8(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 8(R13), Z19, Z17
+	VPDPBUSD.BCST 8(R13)(R10*1), Z19, Z18
+	PREFETCHT1    16512(R8)
+	PREFETCHT0    2176(R8)
+	VPANDD        1472(R8), Z0, Z19
+	VPSLLD        $0x04, 448(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 12(R9), Z19, Z11
+	VPDPBUSD.BCST 12(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 12(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 12(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 12(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 12(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 12(R13), Z19, Z17
+	VPDPBUSD.BCST 12(R13)(R10*1), Z19, Z18
+	VMOVDQU32     (R8), Z19
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z19, Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   32(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   32(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   32(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   32(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   32(R9)(R12*1), Z19, Z11
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z8, Z16, Z7
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   32(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   32(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 0, scale 1
+	VPBROADCASTD  44(R9), Z12
+	VPBROADCASTD  40(R9), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  44(R9)(R10*1), Z13
+	VPBROADCASTD  40(R9)(R10*1), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  44(R9)(R10*2), Z14
+	VPBROADCASTD  40(R9)(R10*2), Z13
+	VPSUBD        Z14, Z13, Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  44(R9)(R11*1), Z15
+	VPBROADCASTD  40(R9)(R11*1), Z14
+	VPSUBD        Z15, Z14, Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  44(R9)(R10*4), Z16
+	VPBROADCASTD  40(R9)(R10*4), Z15
+	VPSUBD        Z16, Z15, Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  44(R9)(R12*1), Z17
+	VPBROADCASTD  40(R9)(R12*1), Z16
+	VPSUBD        Z17, Z16, Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  44(R13), Z18
+	VPBROADCASTD  40(R13), Z17
+	VPSUBD        Z18, Z17, Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  44(R13)(R10*1), Z19
+	VPBROADCASTD  40(R13)(R10*1), Z18
+	VPSUBD        Z19, Z18, Z18
+	VPSRAD        $0x02, Z18, Z18
+	PREFETCHT1    16576(R8)
+	PREFETCHT0    2240(R8)
+	VPANDD        1536(R8), Z0, Z19
+	VPSLLD        $0x04, 512(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 16(R9), Z19, Z11
+	VPDPBUSD.BCST 16(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 16(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 16(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 16(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 16(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 16(R13), Z19, Z17
+	VPDPBUSD.BCST 16(R13)(R10*1), Z19, Z18
+	VPANDD        1600(R8), Z0, Z19
+	VPSLLD        $0x04, 576(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 20(R9), Z19, Z11
+	VPDPBUSD.BCST 20(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 20(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 20(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 20(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 20(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 20(R13), Z19, Z17
+	VPDPBUSD.BCST 20(R13)(R10*1), Z19, Z18
+	PREFETCHT1    16640(R8)
+	PREFETCHT0    2304(R8)
+	VPANDD        1664(R8), Z0, Z19
+	VPSLLD        $0x04, 640(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 24(R9), Z19, Z11
+	VPDPBUSD.BCST 24(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 24(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 24(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 24(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 24(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 24(R13), Z19, Z17
+	VPDPBUSD.BCST 24(R13)(R10*1), Z19, Z18
+	PREFETCHT1    16704(R8)
+	PREFETCHT0    2368(R8)
+	VPANDD        1728(R8), Z0, Z19
+	VPSLLD        $0x04, 704(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 28(R9), Z19, Z11
+	VPDPBUSD.BCST 28(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 28(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 28(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 28(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 28(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 28(R13), Z19, Z17
+	VPDPBUSD.BCST 28(R13)(R10*1), Z19, Z18
+	VMOVDQU32     (R8), Z19
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z19, Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   32(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   32(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   32(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   32(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   32(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   32(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   32(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   32(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 1, scale 0
+	VPBROADCASTD  92(R9), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  92(R9)(R10*1), Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  92(R9)(R10*2), Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  92(R9)(R11*1), Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  92(R9)(R10*4), Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  92(R9)(R12*1), Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  92(R13), Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  92(R13)(R10*1), Z18
+	VPSRAD        $0x02, Z18, Z18
+	PREFETCHT1    16768(R8)
+	PREFETCHT0    2432(R8)
+	VPANDD        1792(R8), Z0, Z19
+	VPSLLD        $0x02, 256(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 48(R9), Z19, Z11
+	VPDPBUSD.BCST 48(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 48(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 48(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 48(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 48(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 48(R13), Z19, Z17
+	VPDPBUSD.BCST 48(R13)(R10*1), Z19, Z18
+	PREFETCHT1    16832(R8)
+	PREFETCHT0    2496(R8)
+	VPANDD        1856(R8), Z0, Z19
+	VPSLLD        $0x02, 320(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 52(R9), Z19, Z11
+	VPDPBUSD.BCST 52(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 52(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 52(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 52(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 52(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 52(R13), Z19, Z17
+	VPDPBUSD.BCST 52(R13)(R10*1), Z19, Z18
+	VPANDD        1920(R8), Z0, Z19
+	VPSLLD        $0x02, 384(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 56(R9), Z19, Z11
+	VPDPBUSD.BCST 56(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 56(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 56(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 56(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 56(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 56(R13), Z19, Z17
+	VPDPBUSD.BCST 56(R13)(R10*1), Z19, Z18
+	PREFETCHT1    16896(R8)
+	PREFETCHT0    2560(R8)
+	VPANDD        1984(R8), Z0, Z19
+	VPSLLD        $0x02, 448(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 60(R9), Z19, Z11
+	VPDPBUSD.BCST 60(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 60(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 60(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 60(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 60(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 60(R13), Z19, Z17
+	VPDPBUSD.BCST 60(R13)(R10*1), Z19, Z18
+	VMOVDQU32     (R8), Z19
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z19, Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   80(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   80(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   80(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   80(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   80(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   80(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   80(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 1, scale 1
+	VPBROADCASTD  92(R9), Z12
+	VPBROADCASTD  88(R9), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  92(R9)(R10*1), Z13
+	VPBROADCASTD  88(R9)(R10*1), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  92(R9)(R10*2), Z14
+	VPBROADCASTD  88(R9)(R10*2), Z13
+	VPSUBD        Z14, Z13, Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  92(R9)(R11*1), Z15
+	VPBROADCASTD  88(R9)(R11*1), Z14
+	VPSUBD        Z15, Z14, Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  92(R9)(R10*4), Z16
+	VPBROADCASTD  88(R9)(R10*4), Z15
+	VPSUBD        Z16, Z15, Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  92(R9)(R12*1), Z17
+	VPBROADCASTD  88(R9)(R12*1), Z16
+	VPSUBD        Z17, Z16, Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  92(R13), Z18
+	VPBROADCASTD  88(R13), Z17
+	VPSUBD        Z18, Z17, Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  92(R13)(R10*1), Z19
+	VPBROADCASTD  88(R13)(R10*1), Z18
+	VPSUBD        Z19, Z18, Z18
+	VPSRAD        $0x02, Z18, Z18
+	PREFETCHT1    16960(R8)
+	PREFETCHT0    2624(R8)
+	VPANDD        2048(R8), Z0, Z19
+	VPSLLD        $0x02, 512(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 64(R9), Z19, Z11
+	VPDPBUSD.BCST 64(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 64(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 64(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 64(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 64(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 64(R13), Z19, Z17
+	VPDPBUSD.BCST 64(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17024(R8)
+	PREFETCHT0    2688(R8)
+	VPANDD        2112(R8), Z0, Z19
+	VPSLLD        $0x02, 576(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 68(R9), Z19, Z11
+	VPDPBUSD.BCST 68(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 68(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 68(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 68(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 68(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 68(R13), Z19, Z17
+	VPDPBUSD.BCST 68(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17088(R8)
+	PREFETCHT0    2752(R8)
+	VPANDD        2176(R8), Z0, Z19
+	VPSLLD        $0x02, 640(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 72(R9), Z19, Z11
+	VPDPBUSD.BCST 72(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 72(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 72(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 72(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 72(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 72(R13), Z19, Z17
+	VPDPBUSD.BCST 72(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17152(R8)
+	PREFETCHT0    2816(R8)
+	VPANDD        2240(R8), Z0, Z19
+	VPSLLD        $0x02, 704(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 76(R9), Z19, Z11
+	VPDPBUSD.BCST 76(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 76(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 76(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 76(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 76(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 76(R13), Z19, Z17
+	VPDPBUSD.BCST 76(R13)(R10*1), Z19, Z18
+	VMOVDQU32     (R8), Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   80(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   80(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   80(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   80(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   80(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   80(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   80(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   80(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 2, scale 0
+	VPBROADCASTD  140(R9), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  140(R9)(R10*1), Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  140(R9)(R10*2), Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  140(R9)(R11*1), Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  140(R9)(R10*4), Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  140(R9)(R12*1), Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  140(R13), Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  140(R13)(R10*1), Z18
+	VPSRAD        $0x02, Z18, Z18
+	VPSRLD        $0x04, 1280(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     256(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 96(R9), Z19, Z11
+	VPDPBUSD.BCST 96(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 96(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 96(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 96(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 96(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 96(R13), Z19, Z17
+	VPDPBUSD.BCST 96(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17216(R8)
+	PREFETCHT0    2880(R8)
+	VPSRLD        $0x04, 1344(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     320(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 100(R9), Z19, Z11
+	VPDPBUSD.BCST 100(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 100(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 100(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 100(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 100(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 100(R13), Z19, Z17
+	VPDPBUSD.BCST 100(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17280(R8)
+	PREFETCHT0    2944(R8)
+	VPSRLD        $0x04, 1408(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     384(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 104(R9), Z19, Z11
+	VPDPBUSD.BCST 104(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 104(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 104(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 104(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 104(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 104(R13), Z19, Z17
+	VPDPBUSD.BCST 104(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17344(R8)
+	PREFETCHT0    3008(R8)
+	VPSRLD        $0x04, 1472(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     448(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 108(R9), Z19, Z11
+	VPDPBUSD.BCST 108(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 108(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 108(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 108(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 108(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 108(R13), Z19, Z17
+	VPDPBUSD.BCST 108(R13)(R10*1), Z19, Z18
+	VMOVDQU32     64(R8), Z19
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z19, Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   128(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   128(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   128(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   128(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   128(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   128(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   128(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   128(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 2, scale 1
+	VPBROADCASTD  140(R9), Z12
+	VPBROADCASTD  136(R9), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  140(R9)(R10*1), Z13
+	VPBROADCASTD  136(R9)(R10*1), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  140(R9)(R10*2), Z14
+	VPBROADCASTD  136(R9)(R10*2), Z13
+	VPSUBD        Z14, Z13, Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  140(R9)(R11*1), Z15
+	VPBROADCASTD  136(R9)(R11*1), Z14
+	VPSUBD        Z15, Z14, Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  140(R9)(R10*4), Z16
+	VPBROADCASTD  136(R9)(R10*4), Z15
+	VPSUBD        Z16, Z15, Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  140(R9)(R12*1), Z17
+	VPBROADCASTD  136(R9)(R12*1), Z16
+	VPSUBD        Z17, Z16, Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  140(R13), Z18
+	VPBROADCASTD  136(R13), Z17
+	VPSUBD        Z18, Z17, Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  140(R13)(R10*1), Z19
+	VPBROADCASTD  136(R13)(R10*1), Z18
+	VPSUBD        Z19, Z18, Z18
+	VPSRAD        $0x02, Z18, Z18
+	PREFETCHT1    17408(R8)
+	PREFETCHT0    3072(R8)
+	VPSRLD        $0x04, 1536(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     512(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 112(R9), Z19, Z11
+	VPDPBUSD.BCST 112(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 112(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 112(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 112(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 112(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 112(R13), Z19, Z17
+	VPDPBUSD.BCST 112(R13)(R10*1), Z19, Z18
+	VPSRLD        $0x04, 1600(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     576(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 116(R9), Z19, Z11
+	VPDPBUSD.BCST 116(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 116(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 116(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 116(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 116(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 116(R13), Z19, Z17
+	VPDPBUSD.BCST 116(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17472(R8)
+	PREFETCHT0    3136(R8)
+	VPSRLD        $0x04, 1664(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     640(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 120(R9), Z19, Z11
+	VPDPBUSD.BCST 120(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 120(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 120(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 120(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 120(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 120(R13), Z19, Z17
+	VPDPBUSD.BCST 120(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17536(R8)
+	PREFETCHT0    3200(R8)
+	VPSRLD        $0x04, 1728(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     704(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 124(R9), Z19, Z11
+	VPDPBUSD.BCST 124(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 124(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 124(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 124(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 124(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 124(R13), Z19, Z17
+	VPDPBUSD.BCST 124(R13)(R10*1), Z19, Z18
+	VMOVDQU32     64(R8), Z19
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z19, Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   128(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   128(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   128(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   128(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   128(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   128(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   128(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   128(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 3, scale 0
+	VPBROADCASTD  188(R9), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  188(R9)(R10*1), Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  188(R9)(R10*2), Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  188(R9)(R11*1), Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  188(R9)(R10*4), Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  188(R9)(R12*1), Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  188(R13), Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  188(R13)(R10*1), Z18
+	VPSRAD        $0x02, Z18, Z18
+	PREFETCHT1    17600(R8)
+	PREFETCHT0    3264(R8)
+	VPSRLD        $0x04, 1792(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 256(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 144(R9), Z19, Z11
+	VPDPBUSD.BCST 144(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 144(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 144(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 144(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 144(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 144(R13), Z19, Z17
+	VPDPBUSD.BCST 144(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17664(R8)
+	PREFETCHT0    3328(R8)
+	VPSRLD        $0x04, 1856(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 320(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 148(R9), Z19, Z11
+	VPDPBUSD.BCST 148(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 148(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 148(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 148(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 148(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 148(R13), Z19, Z17
+	VPDPBUSD.BCST 148(R13)(R10*1), Z19, Z18
+	VPSRLD        $0x04, 1920(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 384(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 152(R9), Z19, Z11
+	VPDPBUSD.BCST 152(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 152(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 152(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 152(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 152(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 152(R13), Z19, Z17
+	VPDPBUSD.BCST 152(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17728(R8)
+	PREFETCHT0    3392(R8)
+	VPSRLD        $0x04, 1984(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 448(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 156(R9), Z19, Z11
+	VPDPBUSD.BCST 156(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 156(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 156(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 156(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 156(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 156(R13), Z19, Z17
+	VPDPBUSD.BCST 156(R13)(R10*1), Z19, Z18
+	VMOVDQU32     64(R8), Z19
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z19, Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   176(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   176(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   176(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   176(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   176(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   176(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   176(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   176(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 3, scale 1
+	VPBROADCASTD  188(R9), Z12
+	VPBROADCASTD  184(R9), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  188(R9)(R10*1), Z13
+	VPBROADCASTD  184(R9)(R10*1), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  188(R9)(R10*2), Z14
+	VPBROADCASTD  184(R9)(R10*2), Z13
+	VPSUBD        Z14, Z13, Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  188(R9)(R11*1), Z15
+	VPBROADCASTD  184(R9)(R11*1), Z14
+	VPSUBD        Z15, Z14, Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  188(R9)(R10*4), Z16
+	VPBROADCASTD  184(R9)(R10*4), Z15
+	VPSUBD        Z16, Z15, Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  188(R9)(R12*1), Z17
+	VPBROADCASTD  184(R9)(R12*1), Z16
+	VPSUBD        Z17, Z16, Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  188(R13), Z18
+	VPBROADCASTD  184(R13), Z17
+	VPSUBD        Z18, Z17, Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  188(R13)(R10*1), Z19
+	VPBROADCASTD  184(R13)(R10*1), Z18
+	VPSUBD        Z19, Z18, Z18
+	VPSRAD        $0x02, Z18, Z18
+	PREFETCHT1    17792(R8)
+	PREFETCHT0    3456(R8)
+	VPSRLD        $0x04, 2048(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 512(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 160(R9), Z19, Z11
+	VPDPBUSD.BCST 160(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 160(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 160(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 160(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 160(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 160(R13), Z19, Z17
+	VPDPBUSD.BCST 160(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17856(R8)
+	PREFETCHT0    3520(R8)
+	VPSRLD        $0x04, 2112(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 576(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 164(R9), Z19, Z11
+	VPDPBUSD.BCST 164(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 164(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 164(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 164(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 164(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 164(R13), Z19, Z17
+	VPDPBUSD.BCST 164(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17920(R8)
+	PREFETCHT0    3584(R8)
+	VPSRLD        $0x04, 2176(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 640(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 168(R9), Z19, Z11
+	VPDPBUSD.BCST 168(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 168(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 168(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 168(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 168(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 168(R13), Z19, Z17
+	VPDPBUSD.BCST 168(R13)(R10*1), Z19, Z18
+	PREFETCHT1    17984(R8)
+	PREFETCHT0    3648(R8)
+	VPSRLD        $0x04, 2240(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 704(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 172(R9), Z19, Z11
+	VPDPBUSD.BCST 172(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 172(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 172(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 172(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 172(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 172(R13), Z19, Z17
+	VPDPBUSD.BCST 172(R13)(R10*1), Z19, Z18
+	VMOVDQU32     64(R8), Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   176(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   176(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   176(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   176(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   176(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   176(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   176(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   176(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  236(R9), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  236(R9)(R10*1), Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  236(R9)(R10*2), Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  236(R9)(R11*1), Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  236(R9)(R10*4), Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  236(R9)(R12*1), Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  236(R13), Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  236(R13)(R10*1), Z18
+	VPSRAD        $0x02, Z18, Z18
+	VPANDD        2304(R8), Z0, Z19
+	VPSLLD        $0x04, 768(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 192(R9), Z19, Z11
+	VPDPBUSD.BCST 192(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 192(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 192(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 192(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 192(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 192(R13), Z19, Z17
+	VPDPBUSD.BCST 192(R13)(R10*1), Z19, Z18
+	PREFETCHT1    18048(R8)
+	PREFETCHT0    3712(R8)
+	VPANDD        2368(R8), Z0, Z19
+	VPSLLD        $0x04, 832(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 196(R9), Z19, Z11
+	VPDPBUSD.BCST 196(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 196(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 196(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 196(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 196(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 196(R13), Z19, Z17
+	VPDPBUSD.BCST 196(R13)(R10*1), Z19, Z18
+	PREFETCHT1    18112(R8)
+	PREFETCHT0    3776(R8)
+	VPANDD        2432(R8), Z0, Z19
+	VPSLLD        $0x04, 896(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 200(R9), Z19, Z11
+	VPDPBUSD.BCST 200(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 200(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 200(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 200(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 200(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 200(R13), Z19, Z17
+	VPDPBUSD.BCST 200(R13)(R10*1), Z19, Z18
+	PREFETCHT1    18176(R8)
+	PREFETCHT0    3840(R8)
+	VPANDD        2496(R8), Z0, Z19
+	VPSLLD        $0x04, 960(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 204(R9), Z19, Z11
+	VPDPBUSD.BCST 204(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 204(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 204(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 204(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 204(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 204(R13), Z19, Z17
+	VPDPBUSD.BCST 204(R13)(R10*1), Z19, Z18
+	VMOVDQU32     128(R8), Z19
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z19, Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   224(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   224(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   224(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   224(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   224(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   224(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   224(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   224(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 4, scale 1
+	VPBROADCASTD  236(R9), Z12
+	VPBROADCASTD  232(R9), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  236(R9)(R10*1), Z13
+	VPBROADCASTD  232(R9)(R10*1), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  236(R9)(R10*2), Z14
+	VPBROADCASTD  232(R9)(R10*2), Z13
+	VPSUBD        Z14, Z13, Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  236(R9)(R11*1), Z15
+	VPBROADCASTD  232(R9)(R11*1), Z14
+	VPSUBD        Z15, Z14, Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  236(R9)(R10*4), Z16
+	VPBROADCASTD  232(R9)(R10*4), Z15
+	VPSUBD        Z16, Z15, Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  236(R9)(R12*1), Z17
+	VPBROADCASTD  232(R9)(R12*1), Z16
+	VPSUBD        Z17, Z16, Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  236(R13), Z18
+	VPBROADCASTD  232(R13), Z17
+	VPSUBD        Z18, Z17, Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  236(R13)(R10*1), Z19
+	VPBROADCASTD  232(R13)(R10*1), Z18
+	VPSUBD        Z19, Z18, Z18
+	VPSRAD        $0x02, Z18, Z18
+	PREFETCHT1    18240(R8)
+	PREFETCHT0    3904(R8)
+	VPANDD        2560(R8), Z0, Z19
+	VPSLLD        $0x04, 1024(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 208(R9), Z19, Z11
+	VPDPBUSD.BCST 208(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 208(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 208(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 208(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 208(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 208(R13), Z19, Z17
+	VPDPBUSD.BCST 208(R13)(R10*1), Z19, Z18
+	VPANDD        2624(R8), Z0, Z19
+	VPSLLD        $0x04, 1088(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 212(R9), Z19, Z11
+	VPDPBUSD.BCST 212(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 212(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 212(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 212(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 212(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 212(R13), Z19, Z17
+	VPDPBUSD.BCST 212(R13)(R10*1), Z19, Z18
+	PREFETCHT1    18304(R8)
+	PREFETCHT0    3968(R8)
+	VPANDD        2688(R8), Z0, Z19
+	VPSLLD        $0x04, 1152(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 216(R9), Z19, Z11
+	VPDPBUSD.BCST 216(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 216(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 216(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 216(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 216(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 216(R13), Z19, Z17
+	VPDPBUSD.BCST 216(R13)(R10*1), Z19, Z18
+	PREFETCHT1    18368(R8)
+	PREFETCHT0    4032(R8)
+	VPANDD        2752(R8), Z0, Z19
+	VPSLLD        $0x04, 1216(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 220(R9), Z19, Z11
+	VPDPBUSD.BCST 220(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 220(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 220(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 220(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 220(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 220(R13), Z19, Z17
+	VPDPBUSD.BCST 220(R13)(R10*1), Z19, Z18
+	VMOVDQU32     128(R8), Z19
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z19, Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   224(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   224(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   224(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   224(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   224(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   224(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   224(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   224(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 5, scale 0
+	VPBROADCASTD  284(R9), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  284(R9)(R10*1), Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  284(R9)(R10*2), Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  284(R9)(R11*1), Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  284(R9)(R10*4), Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  284(R9)(R12*1), Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  284(R13), Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  284(R13)(R10*1), Z18
+	VPSRAD        $0x02, Z18, Z18
+	PREFETCHT1    18432(R8)
+	PREFETCHT0    4096(R8)
+	VPANDD        2816(R8), Z0, Z19
+	VPSLLD        $0x02, 768(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 240(R9), Z19, Z11
+	VPDPBUSD.BCST 240(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 240(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 240(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 240(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 240(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 240(R13), Z19, Z17
+	VPDPBUSD.BCST 240(R13)(R10*1), Z19, Z18
+	PREFETCHT1    18496(R8)
+	PREFETCHT0    4160(R8)
+	VPANDD        2880(R8), Z0, Z19
+	VPSLLD        $0x02, 832(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 244(R9), Z19, Z11
+	VPDPBUSD.BCST 244(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 244(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 244(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 244(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 244(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 244(R13), Z19, Z17
+	VPDPBUSD.BCST 244(R13)(R10*1), Z19, Z18
+	VPANDD        2944(R8), Z0, Z19
+	VPSLLD        $0x02, 896(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 248(R9), Z19, Z11
+	VPDPBUSD.BCST 248(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 248(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 248(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 248(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 248(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 248(R13), Z19, Z17
+	VPDPBUSD.BCST 248(R13)(R10*1), Z19, Z18
+	PREFETCHT1    18560(R8)
+	PREFETCHT0    4224(R8)
+	VPANDD        3008(R8), Z0, Z19
+	VPSLLD        $0x02, 960(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 252(R9), Z19, Z11
+	VPDPBUSD.BCST 252(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 252(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 252(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 252(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 252(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 252(R13), Z19, Z17
+	VPDPBUSD.BCST 252(R13)(R10*1), Z19, Z18
+	VMOVDQU32     128(R8), Z19
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z19, Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   272(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   272(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   272(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   272(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   272(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   272(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   272(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   272(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 5, scale 1
+	VPBROADCASTD  284(R9), Z12
+	VPBROADCASTD  280(R9), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  284(R9)(R10*1), Z13
+	VPBROADCASTD  280(R9)(R10*1), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  284(R9)(R10*2), Z14
+	VPBROADCASTD  280(R9)(R10*2), Z13
+	VPSUBD        Z14, Z13, Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  284(R9)(R11*1), Z15
+	VPBROADCASTD  280(R9)(R11*1), Z14
+	VPSUBD        Z15, Z14, Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  284(R9)(R10*4), Z16
+	VPBROADCASTD  280(R9)(R10*4), Z15
+	VPSUBD        Z16, Z15, Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  284(R9)(R12*1), Z17
+	VPBROADCASTD  280(R9)(R12*1), Z16
+	VPSUBD        Z17, Z16, Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  284(R13), Z18
+	VPBROADCASTD  280(R13), Z17
+	VPSUBD        Z18, Z17, Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  284(R13)(R10*1), Z19
+	VPBROADCASTD  280(R13)(R10*1), Z18
+	VPSUBD        Z19, Z18, Z18
+	VPSRAD        $0x02, Z18, Z18
+	PREFETCHT1    18624(R8)
+	PREFETCHT0    4288(R8)
+	VPANDD        3072(R8), Z0, Z19
+	VPSLLD        $0x02, 1024(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 256(R9), Z19, Z11
+	VPDPBUSD.BCST 256(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 256(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 256(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 256(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 256(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 256(R13), Z19, Z17
+	VPDPBUSD.BCST 256(R13)(R10*1), Z19, Z18
+	PREFETCHT1    18688(R8)
+	PREFETCHT0    4352(R8)
+	VPANDD        3136(R8), Z0, Z19
+	VPSLLD        $0x02, 1088(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 260(R9), Z19, Z11
+	VPDPBUSD.BCST 260(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 260(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 260(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 260(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 260(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 260(R13), Z19, Z17
+	VPDPBUSD.BCST 260(R13)(R10*1), Z19, Z18
+	PREFETCHT1    18752(R8)
+	PREFETCHT0    4416(R8)
+	VPANDD        3200(R8), Z0, Z19
+	VPSLLD        $0x02, 1152(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 264(R9), Z19, Z11
+	VPDPBUSD.BCST 264(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 264(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 264(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 264(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 264(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 264(R13), Z19, Z17
+	VPDPBUSD.BCST 264(R13)(R10*1), Z19, Z18
+	PREFETCHT1    18816(R8)
+	PREFETCHT0    4480(R8)
+	VPANDD        3264(R8), Z0, Z19
+	VPSLLD        $0x02, 1216(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 268(R9), Z19, Z11
+	VPDPBUSD.BCST 268(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 268(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 268(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 268(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 268(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 268(R13), Z19, Z17
+	VPDPBUSD.BCST 268(R13)(R10*1), Z19, Z18
+	VMOVDQU32     128(R8), Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   272(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   272(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   272(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   272(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   272(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   272(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   272(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   272(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 6, scale 0
+	VPBROADCASTD  332(R9), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  332(R9)(R10*1), Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  332(R9)(R10*2), Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  332(R9)(R11*1), Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  332(R9)(R10*4), Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  332(R9)(R12*1), Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  332(R13), Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  332(R13)(R10*1), Z18
+	VPSRAD        $0x02, Z18, Z18
+	VPSRLD        $0x04, 2304(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     768(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 288(R9), Z19, Z11
+	VPDPBUSD.BCST 288(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 288(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 288(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 288(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 288(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 288(R13), Z19, Z17
+	VPDPBUSD.BCST 288(R13)(R10*1), Z19, Z18
+	PREFETCHT1    18880(R8)
+	PREFETCHT0    4544(R8)
+	VPSRLD        $0x04, 2368(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     832(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 292(R9), Z19, Z11
+	VPDPBUSD.BCST 292(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 292(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 292(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 292(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 292(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 292(R13), Z19, Z17
+	VPDPBUSD.BCST 292(R13)(R10*1), Z19, Z18
+	PREFETCHT1    18944(R8)
+	PREFETCHT0    4608(R8)
+	VPSRLD        $0x04, 2432(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     896(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 296(R9), Z19, Z11
+	VPDPBUSD.BCST 296(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 296(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 296(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 296(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 296(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 296(R13), Z19, Z17
+	VPDPBUSD.BCST 296(R13)(R10*1), Z19, Z18
+	PREFETCHT1    19008(R8)
+	PREFETCHT0    4672(R8)
+	VPSRLD        $0x04, 2496(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     960(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 300(R9), Z19, Z11
+	VPDPBUSD.BCST 300(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 300(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 300(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 300(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 300(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 300(R13), Z19, Z17
+	VPDPBUSD.BCST 300(R13)(R10*1), Z19, Z18
+	VMOVDQU32     192(R8), Z19
+	VPSHUFB       shuffle_avx512vnni_z_z_z_0<>+0(SB), Z19, Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   320(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   320(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   320(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   320(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   320(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   320(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   320(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   320(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 6, scale 1
+	VPBROADCASTD  332(R9), Z12
+	VPBROADCASTD  328(R9), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  332(R9)(R10*1), Z13
+	VPBROADCASTD  328(R9)(R10*1), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  332(R9)(R10*2), Z14
+	VPBROADCASTD  328(R9)(R10*2), Z13
+	VPSUBD        Z14, Z13, Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  332(R9)(R11*1), Z15
+	VPBROADCASTD  328(R9)(R11*1), Z14
+	VPSUBD        Z15, Z14, Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  332(R9)(R10*4), Z16
+	VPBROADCASTD  328(R9)(R10*4), Z15
+	VPSUBD        Z16, Z15, Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  332(R9)(R12*1), Z17
+	VPBROADCASTD  328(R9)(R12*1), Z16
+	VPSUBD        Z17, Z16, Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  332(R13), Z18
+	VPBROADCASTD  328(R13), Z17
+	VPSUBD        Z18, Z17, Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  332(R13)(R10*1), Z19
+	VPBROADCASTD  328(R13)(R10*1), Z18
+	VPSUBD        Z19, Z18, Z18
+	VPSRAD        $0x02, Z18, Z18
+	PREFETCHT1    19072(R8)
+	PREFETCHT0    4736(R8)
+	VPSRLD        $0x04, 2560(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     1024(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 304(R9), Z19, Z11
+	VPDPBUSD.BCST 304(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 304(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 304(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 304(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 304(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 304(R13), Z19, Z17
+	VPDPBUSD.BCST 304(R13)(R10*1), Z19, Z18
+	VPSRLD        $0x04, 2624(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     1088(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 308(R9), Z19, Z11
+	VPDPBUSD.BCST 308(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 308(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 308(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 308(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 308(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 308(R13), Z19, Z17
+	VPDPBUSD.BCST 308(R13)(R10*1), Z19, Z18
+	PREFETCHT1    19136(R8)
+	PREFETCHT0    4800(R8)
+	VPSRLD        $0x04, 2688(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     1152(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 312(R9), Z19, Z11
+	VPDPBUSD.BCST 312(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 312(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 312(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 312(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 312(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 312(R13), Z19, Z17
+	VPDPBUSD.BCST 312(R13)(R10*1), Z19, Z18
+	PREFETCHT1    19200(R8)
+	PREFETCHT0    4864(R8)
+	VPSRLD        $0x04, 2752(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VMOVDQU32     1216(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 316(R9), Z19, Z11
+	VPDPBUSD.BCST 316(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 316(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 316(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 316(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 316(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 316(R13), Z19, Z17
+	VPDPBUSD.BCST 316(R13)(R10*1), Z19, Z18
+	VMOVDQU32     192(R8), Z19
+	VPSHUFB       shuffle_avx512vnni_z_z_z_1<>+0(SB), Z19, Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   320(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   320(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   320(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   320(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   320(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   320(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   320(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   320(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 7, scale 0
+	VPBROADCASTD  380(R9), Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  380(R9)(R10*1), Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  380(R9)(R10*2), Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  380(R9)(R11*1), Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  380(R9)(R10*4), Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  380(R9)(R12*1), Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  380(R13), Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  380(R13)(R10*1), Z18
+	VPSRAD        $0x02, Z18, Z18
+	PREFETCHT1    19264(R8)
+	PREFETCHT0    4928(R8)
+	VPSRLD        $0x04, 2816(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 768(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 336(R9), Z19, Z11
+	VPDPBUSD.BCST 336(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 336(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 336(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 336(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 336(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 336(R13), Z19, Z17
+	VPDPBUSD.BCST 336(R13)(R10*1), Z19, Z18
+	PREFETCHT1    19328(R8)
+	PREFETCHT0    4992(R8)
+	VPSRLD        $0x04, 2880(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 832(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 340(R9), Z19, Z11
+	VPDPBUSD.BCST 340(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 340(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 340(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 340(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 340(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 340(R13), Z19, Z17
+	VPDPBUSD.BCST 340(R13)(R10*1), Z19, Z18
+	VPSRLD        $0x04, 2944(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 896(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 344(R9), Z19, Z11
+	VPDPBUSD.BCST 344(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 344(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 344(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 344(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 344(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 344(R13), Z19, Z17
+	VPDPBUSD.BCST 344(R13)(R10*1), Z19, Z18
+	PREFETCHT1    19392(R8)
+	PREFETCHT0    5056(R8)
+	VPSRLD        $0x04, 3008(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 960(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 348(R9), Z19, Z11
+	VPDPBUSD.BCST 348(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 348(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 348(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 348(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 348(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 348(R13), Z19, Z17
+	VPDPBUSD.BCST 348(R13)(R10*1), Z19, Z18
+	VMOVDQU32     192(R8), Z19
+	VPSHUFB       shuffle_avx512vnni_z_z_z_2<>+0(SB), Z19, Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   368(R9), Z19, Z20
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z20, Z11, Z2
+	VMULPS.BCST   368(R9)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z11, Z12, Z3
+	VMULPS.BCST   368(R9)(R10*2), Z19, Z11
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z11, Z13, Z4
+	VMULPS.BCST   368(R9)(R11*1), Z19, Z11
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z11, Z14, Z5
+	VMULPS.BCST   368(R9)(R10*4), Z19, Z11
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z11, Z15, Z6
+	VMULPS.BCST   368(R9)(R12*1), Z19, Z11
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z11, Z16, Z7
+	VMULPS.BCST   368(R13), Z19, Z11
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z11, Z17, Z8
+	VMULPS.BCST   368(R13)(R10*1), Z19, Z11
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z11, Z18, Z9
+
+	// sub-block 7, scale 1
+	VPBROADCASTD  380(R9), Z12
+	VPBROADCASTD  376(R9), Z11
+	VPSUBD        Z12, Z11, Z11
+	VPSRAD        $0x02, Z11, Z11
+	VPBROADCASTD  380(R9)(R10*1), Z13
+	VPBROADCASTD  376(R9)(R10*1), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x02, Z12, Z12
+	VPBROADCASTD  380(R9)(R10*2), Z14
+	VPBROADCASTD  376(R9)(R10*2), Z13
+	VPSUBD        Z14, Z13, Z13
+	VPSRAD        $0x02, Z13, Z13
+	VPBROADCASTD  380(R9)(R11*1), Z15
+	VPBROADCASTD  376(R9)(R11*1), Z14
+	VPSUBD        Z15, Z14, Z14
+	VPSRAD        $0x02, Z14, Z14
+	VPBROADCASTD  380(R9)(R10*4), Z16
+	VPBROADCASTD  376(R9)(R10*4), Z15
+	VPSUBD        Z16, Z15, Z15
+	VPSRAD        $0x02, Z15, Z15
+	VPBROADCASTD  380(R9)(R12*1), Z17
+	VPBROADCASTD  376(R9)(R12*1), Z16
+	VPSUBD        Z17, Z16, Z16
+	VPSRAD        $0x02, Z16, Z16
+	VPBROADCASTD  380(R13), Z18
+	VPBROADCASTD  376(R13), Z17
+	VPSUBD        Z18, Z17, Z17
+	VPSRAD        $0x02, Z17, Z17
+	VPBROADCASTD  380(R13)(R10*1), Z19
+	VPBROADCASTD  376(R13)(R10*1), Z18
+	VPSUBD        Z19, Z18, Z18
+	VPSRAD        $0x02, Z18, Z18
+	PREFETCHT1    19456(R8)
+	PREFETCHT0    5120(R8)
+	VPSRLD        $0x04, 3072(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 1024(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 352(R9), Z19, Z11
+	VPDPBUSD.BCST 352(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 352(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 352(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 352(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 352(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 352(R13), Z19, Z17
+	VPDPBUSD.BCST 352(R13)(R10*1), Z19, Z18
+	PREFETCHT1    19520(R8)
+	PREFETCHT0    5184(R8)
+	VPSRLD        $0x04, 3136(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 1088(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 356(R9), Z19, Z11
+	VPDPBUSD.BCST 356(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 356(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 356(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 356(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 356(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 356(R13), Z19, Z17
+	VPDPBUSD.BCST 356(R13)(R10*1), Z19, Z18
+	PREFETCHT1    19584(R8)
+	PREFETCHT0    5248(R8)
+	VPSRLD        $0x04, 3200(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 1152(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 360(R9), Z19, Z11
+	VPDPBUSD.BCST 360(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 360(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 360(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 360(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 360(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 360(R13), Z19, Z17
+	VPDPBUSD.BCST 360(R13)(R10*1), Z19, Z18
+	PREFETCHT1    19648(R8)
+	PREFETCHT0    5312(R8)
+	VPSRLD        $0x04, 3264(R8), Z19
+	VPANDD        Z0, Z19, Z19
+	VPSRLD        $0x02, 1216(R8), Z20
+	VPTERNLOGD    $0xf8, Z1, Z20, Z19
+	VPDPBUSD.BCST 364(R9), Z19, Z11
+	VPDPBUSD.BCST 364(R9)(R10*1), Z19, Z12
+	VPDPBUSD.BCST 364(R9)(R10*2), Z19, Z13
+	VPDPBUSD.BCST 364(R9)(R11*1), Z19, Z14
+	VPDPBUSD.BCST 364(R9)(R10*4), Z19, Z15
+	VPDPBUSD.BCST 364(R9)(R12*1), Z19, Z16
+	VPDPBUSD.BCST 364(R13), Z19, Z17
+	VPDPBUSD.BCST 364(R13)(R10*1), Z19, Z18
+	VMOVDQU32     192(R8), Z19
+	VPSRAD        $0x18, Z19, Z19
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        Z10, Z19, Z19
+	VMULPS.BCST   368(R9), Z19, Z10
+	VCVTDQ2PS     Z11, Z11
+	VFMADD231PS   Z10, Z11, Z2
+	VMULPS.BCST   368(R9)(R10*1), Z19, Z10
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z10, Z12, Z3
+	VMULPS.BCST   368(R9)(R10*2), Z19, Z10
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z10, Z13, Z4
+	VMULPS.BCST   368(R9)(R11*1), Z19, Z10
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z10, Z14, Z5
+	VMULPS.BCST   368(R9)(R10*4), Z19, Z10
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z10, Z15, Z6
+	VMULPS.BCST   368(R9)(R12*1), Z19, Z10
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z10, Z16, Z7
+	VMULPS.BCST   368(R13), Z19, Z10
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z10, Z17, Z8
+	VMULPS.BCST   368(R13)(R10*1), Z19, Z10
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z10, Z18, Z9
 	ADDQ          $0x00000180, R9
 	ADDQ          $0x00000180, R13
 	ADDQ          $0x20, DI
@@ -8435,14 +8225,14 @@ block:
 	LEAQ          (DI)(DI*2), R8
 	LEAQ          (DI)(DI*4), R9
 	LEAQ          (CX)(R8*2), R10
-	VMOVUPS       Z0, (CX)
-	VMOVUPS       Z1, (CX)(DI*1)
-	VMOVUPS       Z2, (CX)(DI*2)
-	VMOVUPS       Z3, (CX)(R8*1)
-	VMOVUPS       Z4, (CX)(DI*4)
-	VMOVUPS       Z5, (CX)(R9*1)
-	VMOVUPS       Z6, (R10)
-	VMOVUPS       Z7, (R10)(DI*1)
+	VMOVUPS       Z2, (CX)
+	VMOVUPS       Z3, (CX)(DI*1)
+	VMOVUPS       Z4, (CX)(DI*2)
+	VMOVUPS       Z5, (CX)(R8*1)
+	VMOVUPS       Z6, (CX)(DI*4)
+	VMOVUPS       Z7, (CX)(R9*1)
+	VMOVUPS       Z8, (R10)
+	VMOVUPS       Z9, (R10)(DI*1)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -8454,595 +8244,566 @@ block:
 // func Expand_q6_kx16_codes_16x32_avx512vnni(a *byte)
 // Requires: AVX, AVX512BW, AVX512F, MMX+
 TEXT ·Expand_q6_kx16_codes_16x32_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ (AX), CX
-	MOVQ 8(AX), DX
-	MOVQ 72(AX), BX
-	MOVQ 80(AX), SI
-	MOVQ 32(AX), AX
+	MOVQ      a+0(FP), AX
+	MOVQ      (AX), CX
+	MOVQ      8(AX), DX
+	MOVQ      72(AX), BX
+	MOVQ      80(AX), SI
+	MOVQ      32(AX), AX
+	VMOVDQU32 dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_30303030<>+0(SB), Z1
+	VMOVDQU32 dwords_avx512vnni_60606060<>+0(SB), Z2
 
 block:
-	VCVTPH2PS  (CX), Z0
-	VMOVDQU32  (DX), Z1
-	VPSHUFB    shuffle_avx512vnni_z_z_z_0<>+0(SB), Z1, Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, (SI)
-	VMOVDQU32  (DX), Z1
-	VPSHUFB    shuffle_avx512vnni_z_z_z_1<>+0(SB), Z1, Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 64(SI)
-	VMOVDQU32  1280(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 256(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, (BX)
+	VCVTPH2PS  (CX), Z3
+	VMOVDQU32  (DX), Z4
+	VPSHUFB    shuffle_avx512vnni_z_z_z_0<>+0(SB), Z4, Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, (SI)
+	VMOVDQU32  (DX), Z4
+	VPSHUFB    shuffle_avx512vnni_z_z_z_1<>+0(SB), Z4, Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 64(SI)
+	VPANDD     1280(DX), Z0, Z4
+	VPSLLD     $0x04, 256(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, (BX)
 	PREFETCHT1 16384(DX)
 	PREFETCHT0 2048(DX)
-	VMOVDQU32  1344(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 320(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 64(BX)
+	VPANDD     1344(DX), Z0, Z4
+	VPSLLD     $0x04, 320(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 64(BX)
 	PREFETCHT1 16448(DX)
 	PREFETCHT0 2112(DX)
-	VMOVDQU32  1408(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 384(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 128(BX)
+	VPANDD     1408(DX), Z0, Z4
+	VPSLLD     $0x04, 384(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 128(BX)
 	PREFETCHT1 16512(DX)
 	PREFETCHT0 2176(DX)
-	VMOVDQU32  1472(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 448(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 192(BX)
+	VPANDD     1472(DX), Z0, Z4
+	VPSLLD     $0x04, 448(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 192(BX)
 	PREFETCHT1 16576(DX)
 	PREFETCHT0 2240(DX)
-	VMOVDQU32  1536(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 512(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 256(BX)
-	VMOVDQU32  1600(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 576(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 320(BX)
+	VPANDD     1536(DX), Z0, Z4
+	VPSLLD     $0x04, 512(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 256(BX)
+	VPANDD     1600(DX), Z0, Z4
+	VPSLLD     $0x04, 576(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 320(BX)
 	PREFETCHT1 16640(DX)
 	PREFETCHT0 2304(DX)
-	VMOVDQU32  1664(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 640(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 384(BX)
+	VPANDD     1664(DX), Z0, Z4
+	VPSLLD     $0x04, 640(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 384(BX)
 	PREFETCHT1 16704(DX)
 	PREFETCHT0 2368(DX)
-	VMOVDQU32  1728(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 704(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 448(BX)
-	VMOVDQU32  (DX), Z1
-	VPSHUFB    shuffle_avx512vnni_z_z_z_2<>+0(SB), Z1, Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 128(SI)
-	VMOVDQU32  (DX), Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 192(SI)
+	VPANDD     1728(DX), Z0, Z4
+	VPSLLD     $0x04, 704(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 448(BX)
+	VMOVDQU32  (DX), Z4
+	VPSHUFB    shuffle_avx512vnni_z_z_z_2<>+0(SB), Z4, Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 128(SI)
+	VMOVDQU32  (DX), Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 192(SI)
 	PREFETCHT1 16768(DX)
 	PREFETCHT0 2432(DX)
-	VMOVDQU32  1792(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 256(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 512(BX)
+	VPANDD     1792(DX), Z0, Z4
+	VPSLLD     $0x02, 256(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 512(BX)
 	PREFETCHT1 16832(DX)
 	PREFETCHT0 2496(DX)
-	VMOVDQU32  1856(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 320(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 576(BX)
-	VMOVDQU32  1920(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 384(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 640(BX)
+	VPANDD     1856(DX), Z0, Z4
+	VPSLLD     $0x02, 320(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 576(BX)
+	VPANDD     1920(DX), Z0, Z4
+	VPSLLD     $0x02, 384(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 640(BX)
 	PREFETCHT1 16896(DX)
 	PREFETCHT0 2560(DX)
-	VMOVDQU32  1984(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 448(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 704(BX)
+	VPANDD     1984(DX), Z0, Z4
+	VPSLLD     $0x02, 448(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 704(BX)
 	PREFETCHT1 16960(DX)
 	PREFETCHT0 2624(DX)
-	VMOVDQU32  2048(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 512(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 768(BX)
+	VPANDD     2048(DX), Z0, Z4
+	VPSLLD     $0x02, 512(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 768(BX)
 	PREFETCHT1 17024(DX)
 	PREFETCHT0 2688(DX)
-	VMOVDQU32  2112(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 576(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 832(BX)
+	VPANDD     2112(DX), Z0, Z4
+	VPSLLD     $0x02, 576(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 832(BX)
 	PREFETCHT1 17088(DX)
 	PREFETCHT0 2752(DX)
-	VMOVDQU32  2176(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 640(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 896(BX)
+	VPANDD     2176(DX), Z0, Z4
+	VPSLLD     $0x02, 640(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 896(BX)
 	PREFETCHT1 17152(DX)
 	PREFETCHT0 2816(DX)
-	VMOVDQU32  2240(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 704(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 960(BX)
-	VMOVDQU32  64(DX), Z1
-	VPSHUFB    shuffle_avx512vnni_z_z_z_0<>+0(SB), Z1, Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 256(SI)
-	VMOVDQU32  64(DX), Z1
-	VPSHUFB    shuffle_avx512vnni_z_z_z_1<>+0(SB), Z1, Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 320(SI)
-	VPSRLD     $0x04, 1280(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  256(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1024(BX)
+	VPANDD     2240(DX), Z0, Z4
+	VPSLLD     $0x02, 704(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 960(BX)
+	VMOVDQU32  64(DX), Z4
+	VPSHUFB    shuffle_avx512vnni_z_z_z_0<>+0(SB), Z4, Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 256(SI)
+	VMOVDQU32  64(DX), Z4
+	VPSHUFB    shuffle_avx512vnni_z_z_z_1<>+0(SB), Z4, Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 320(SI)
+	VPSRLD     $0x04, 1280(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  256(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1024(BX)
 	PREFETCHT1 17216(DX)
 	PREFETCHT0 2880(DX)
-	VPSRLD     $0x04, 1344(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  320(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1088(BX)
+	VPSRLD     $0x04, 1344(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  320(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1088(BX)
 	PREFETCHT1 17280(DX)
 	PREFETCHT0 2944(DX)
-	VPSRLD     $0x04, 1408(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  384(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1152(BX)
+	VPSRLD     $0x04, 1408(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  384(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1152(BX)
 	PREFETCHT1 17344(DX)
 	PREFETCHT0 3008(DX)
-	VPSRLD     $0x04, 1472(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  448(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1216(BX)
+	VPSRLD     $0x04, 1472(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  448(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1216(BX)
 	PREFETCHT1 17408(DX)
 	PREFETCHT0 3072(DX)
-	VPSRLD     $0x04, 1536(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  512(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1280(BX)
-	VPSRLD     $0x04, 1600(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  576(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1344(BX)
+	VPSRLD     $0x04, 1536(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  512(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1280(BX)
+	VPSRLD     $0x04, 1600(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  576(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1344(BX)
 	PREFETCHT1 17472(DX)
 	PREFETCHT0 3136(DX)
-	VPSRLD     $0x04, 1664(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  640(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1408(BX)
+	VPSRLD     $0x04, 1664(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  640(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1408(BX)
 	PREFETCHT1 17536(DX)
 	PREFETCHT0 3200(DX)
-	VPSRLD     $0x04, 1728(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  704(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1472(BX)
-	VMOVDQU32  64(DX), Z1
-	VPSHUFB    shuffle_avx512vnni_z_z_z_2<>+0(SB), Z1, Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 384(SI)
-	VMOVDQU32  64(DX), Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 448(SI)
+	VPSRLD     $0x04, 1728(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  704(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1472(BX)
+	VMOVDQU32  64(DX), Z4
+	VPSHUFB    shuffle_avx512vnni_z_z_z_2<>+0(SB), Z4, Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 384(SI)
+	VMOVDQU32  64(DX), Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 448(SI)
 	PREFETCHT1 17600(DX)
 	PREFETCHT0 3264(DX)
-	VPSRLD     $0x04, 1792(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSRLD     $0x02, 256(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1536(BX)
+	VPSRLD     $0x04, 1792(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x02, 256(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1536(BX)
 	PREFETCHT1 17664(DX)
 	PREFETCHT0 3328(DX)
-	VPSRLD     $0x04, 1856(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSRLD     $0x02, 320(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1600(BX)
-	VPSRLD     $0x04, 1920(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSRLD     $0x02, 384(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1664(BX)
+	VPSRLD     $0x04, 1856(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x02, 320(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1600(BX)
+	VPSRLD     $0x04, 1920(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x02, 384(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1664(BX)
 	PREFETCHT1 17728(DX)
 	PREFETCHT0 3392(DX)
-	VPSRLD     $0x04, 1984(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSRLD     $0x02, 448(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1728(BX)
+	VPSRLD     $0x04, 1984(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x02, 448(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1728(BX)
 	PREFETCHT1 17792(DX)
 	PREFETCHT0 3456(DX)
-	VPSRLD     $0x04, 2048(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSRLD     $0x02, 512(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1792(BX)
+	VPSRLD     $0x04, 2048(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x02, 512(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1792(BX)
 	PREFETCHT1 17856(DX)
 	PREFETCHT0 3520(DX)
-	VPSRLD     $0x04, 2112(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSRLD     $0x02, 576(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1856(BX)
+	VPSRLD     $0x04, 2112(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x02, 576(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1856(BX)
 	PREFETCHT1 17920(DX)
 	PREFETCHT0 3584(DX)
-	VPSRLD     $0x04, 2176(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSRLD     $0x02, 640(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1920(BX)
+	VPSRLD     $0x04, 2176(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x02, 640(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1920(BX)
 	PREFETCHT1 17984(DX)
 	PREFETCHT0 3648(DX)
-	VPSRLD     $0x04, 2240(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSRLD     $0x02, 704(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 1984(BX)
-	VMOVDQU32  128(DX), Z1
-	VPSHUFB    shuffle_avx512vnni_z_z_z_0<>+0(SB), Z1, Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 512(SI)
-	VMOVDQU32  128(DX), Z1
-	VPSHUFB    shuffle_avx512vnni_z_z_z_1<>+0(SB), Z1, Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 576(SI)
-	VMOVDQU32  2304(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 768(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2048(BX)
+	VPSRLD     $0x04, 2240(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VPSRLD     $0x02, 704(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 1984(BX)
+	VMOVDQU32  128(DX), Z4
+	VPSHUFB    shuffle_avx512vnni_z_z_z_0<>+0(SB), Z4, Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 512(SI)
+	VMOVDQU32  128(DX), Z4
+	VPSHUFB    shuffle_avx512vnni_z_z_z_1<>+0(SB), Z4, Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 576(SI)
+	VPANDD     2304(DX), Z0, Z4
+	VPSLLD     $0x04, 768(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2048(BX)
 	PREFETCHT1 18048(DX)
 	PREFETCHT0 3712(DX)
-	VMOVDQU32  2368(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 832(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2112(BX)
+	VPANDD     2368(DX), Z0, Z4
+	VPSLLD     $0x04, 832(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2112(BX)
 	PREFETCHT1 18112(DX)
 	PREFETCHT0 3776(DX)
-	VMOVDQU32  2432(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 896(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2176(BX)
+	VPANDD     2432(DX), Z0, Z4
+	VPSLLD     $0x04, 896(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2176(BX)
 	PREFETCHT1 18176(DX)
 	PREFETCHT0 3840(DX)
-	VMOVDQU32  2496(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 960(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2240(BX)
+	VPANDD     2496(DX), Z0, Z4
+	VPSLLD     $0x04, 960(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2240(BX)
 	PREFETCHT1 18240(DX)
 	PREFETCHT0 3904(DX)
-	VMOVDQU32  2560(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 1024(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2304(BX)
-	VMOVDQU32  2624(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 1088(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2368(BX)
+	VPANDD     2560(DX), Z0, Z4
+	VPSLLD     $0x04, 1024(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2304(BX)
+	VPANDD     2624(DX), Z0, Z4
+	VPSLLD     $0x04, 1088(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2368(BX)
 	PREFETCHT1 18304(DX)
 	PREFETCHT0 3968(DX)
-	VMOVDQU32  2688(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 1152(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2432(BX)
+	VPANDD     2688(DX), Z0, Z4
+	VPSLLD     $0x04, 1152(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2432(BX)
 	PREFETCHT1 18368(DX)
 	PREFETCHT0 4032(DX)
-	VMOVDQU32  2752(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x04, 1216(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2496(BX)
-	VMOVDQU32  128(DX), Z1
-	VPSHUFB    shuffle_avx512vnni_z_z_z_2<>+0(SB), Z1, Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 640(SI)
-	VMOVDQU32  128(DX), Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 704(SI)
+	VPANDD     2752(DX), Z0, Z4
+	VPSLLD     $0x04, 1216(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2496(BX)
+	VMOVDQU32  128(DX), Z4
+	VPSHUFB    shuffle_avx512vnni_z_z_z_2<>+0(SB), Z4, Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 640(SI)
+	VMOVDQU32  128(DX), Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 704(SI)
 	PREFETCHT1 18432(DX)
 	PREFETCHT0 4096(DX)
-	VMOVDQU32  2816(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 768(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2560(BX)
+	VPANDD     2816(DX), Z0, Z4
+	VPSLLD     $0x02, 768(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2560(BX)
 	PREFETCHT1 18496(DX)
 	PREFETCHT0 4160(DX)
-	VMOVDQU32  2880(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 832(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2624(BX)
-	VMOVDQU32  2944(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 896(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2688(BX)
+	VPANDD     2880(DX), Z0, Z4
+	VPSLLD     $0x02, 832(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2624(BX)
+	VPANDD     2944(DX), Z0, Z4
+	VPSLLD     $0x02, 896(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2688(BX)
 	PREFETCHT1 18560(DX)
 	PREFETCHT0 4224(DX)
-	VMOVDQU32  3008(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 960(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2752(BX)
+	VPANDD     3008(DX), Z0, Z4
+	VPSLLD     $0x02, 960(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2752(BX)
 	PREFETCHT1 18624(DX)
 	PREFETCHT0 4288(DX)
-	VMOVDQU32  3072(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 1024(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2816(BX)
+	VPANDD     3072(DX), Z0, Z4
+	VPSLLD     $0x02, 1024(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2816(BX)
 	PREFETCHT1 18688(DX)
 	PREFETCHT0 4352(DX)
-	VMOVDQU32  3136(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 1088(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2880(BX)
+	VPANDD     3136(DX), Z0, Z4
+	VPSLLD     $0x02, 1088(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2880(BX)
 	PREFETCHT1 18752(DX)
 	PREFETCHT0 4416(DX)
-	VMOVDQU32  3200(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 1152(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 2944(BX)
+	VPANDD     3200(DX), Z0, Z4
+	VPSLLD     $0x02, 1152(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 2944(BX)
 	PREFETCHT1 18816(DX)
 	PREFETCHT0 4480(DX)
-	VMOVDQU32  3264(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VPSLLD     $0x02, 1216(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 3008(BX)
-	VMOVDQU32  192(DX), Z1
-	VPSHUFB    shuffle_avx512vnni_z_z_z_0<>+0(SB), Z1, Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 768(SI)
-	VMOVDQU32  192(DX), Z1
-	VPSHUFB    shuffle_avx512vnni_z_z_z_1<>+0(SB), Z1, Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 832(SI)
-	VPSRLD     $0x04, 2304(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  768(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 3072(BX)
+	VPANDD     3264(DX), Z0, Z4
+	VPSLLD     $0x02, 1216(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 3008(BX)
+	VMOVDQU32  192(DX), Z4
+	VPSHUFB    shuffle_avx512vnni_z_z_z_0<>+0(SB), Z4, Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 768(SI)
+	VMOVDQU32  192(DX), Z4
+	VPSHUFB    shuffle_avx512vnni_z_z_z_1<>+0(SB), Z4, Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 832(SI)
+	VPSRLD     $0x04, 2304(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  768(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 3072(BX)
 	PREFETCHT1 18880(DX)
 	PREFETCHT0 4544(DX)
-	VPSRLD     $0x04, 2368(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  832(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 3136(BX)
+	VPSRLD     $0x04, 2368(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  832(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 3136(BX)
 	PREFETCHT1 18944(DX)
 	PREFETCHT0 4608(DX)
-	VPSRLD     $0x04, 2432(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  896(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 3200(BX)
+	VPSRLD     $0x04, 2432(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  896(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 3200(BX)
 	PREFETCHT1 19008(DX)
 	PREFETCHT0 4672(DX)
-	VPSRLD     $0x04, 2496(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  960(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 3264(BX)
+	VPSRLD     $0x04, 2496(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  960(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 3264(BX)
 	PREFETCHT1 19072(DX)
 	PREFETCHT0 4736(DX)
-	VPSRLD     $0x04, 2560(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  1024(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 3328(BX)
-	VPSRLD     $0x04, 2624(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  1088(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 3392(BX)
+	VPSRLD     $0x04, 2560(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  1024(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 3328(BX)
+	VPSRLD     $0x04, 2624(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  1088(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 3392(BX)
 	PREFETCHT1 19136(DX)
 	PREFETCHT0 4800(DX)
-	VPSRLD     $0x04, 2688(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  1152(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 3456(BX)
+	VPSRLD     $0x04, 2688(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  1152(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 3456(BX)
 	PREFETCHT1 19200(DX)
 	PREFETCHT0 4864(DX)
-	VPSRLD     $0x04, 2752(DX), Z1
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z1, Z1
-	VMOVDQU32  1216(DX), Z2
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z2, Z1
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z1, Z1
-	VMOVDQU32  Z1, 3520(BX)
-	VMOVDQU32  192(DX), Z1
-	VPSHUFB    shuffle_avx512vnni_z_z_z_2<>+0(SB), Z1, Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 896(SI)
-	VMOVDQU32  192(DX), Z1
-	VPSRAD     $0x18, Z1, Z1
-	VCVTDQ2PS  Z1, Z1
-	VMULPS     Z0, Z1, Z1
-	VMOVUPS    Z1, 960(SI)
+	VPSRLD     $0x04, 2752(DX), Z4
+	VPANDD     Z0, Z4, Z4
+	VMOVDQU32  1216(DX), Z5
+	VPTERNLOGD $0xf8, Z1, Z5, Z4
+	VPADDB     Z2, Z4, Z4
+	VMOVDQU32  Z4, 3520(BX)
+	VMOVDQU32  192(DX), Z4
+	VPSHUFB    shuffle_avx512vnni_z_z_z_2<>+0(SB), Z4, Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 896(SI)
+	VMOVDQU32  192(DX), Z4
+	VPSRAD     $0x18, Z4, Z4
+	VCVTDQ2PS  Z4, Z4
+	VMULPS     Z3, Z4, Z4
+	VMOVUPS    Z4, 960(SI)
 	PREFETCHT1 19264(DX)
 	PREFETCHT0 4928(DX)
-	VPSRLD     $0x04, 2816(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSRLD     $0x02, 768(DX), Z1
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z1, Z0
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3584(BX)
+	VPSRLD     $0x04, 2816(DX), Z3
+	VPANDD     Z0, Z3, Z3
+	VPSRLD     $0x02, 768(DX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPADDB     Z2, Z3, Z3
+	VMOVDQU32  Z3, 3584(BX)
 	PREFETCHT1 19328(DX)
 	PREFETCHT0 4992(DX)
-	VPSRLD     $0x04, 2880(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSRLD     $0x02, 832(DX), Z1
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z1, Z0
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3648(BX)
-	VPSRLD     $0x04, 2944(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSRLD     $0x02, 896(DX), Z1
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z1, Z0
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3712(BX)
+	VPSRLD     $0x04, 2880(DX), Z3
+	VPANDD     Z0, Z3, Z3
+	VPSRLD     $0x02, 832(DX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPADDB     Z2, Z3, Z3
+	VMOVDQU32  Z3, 3648(BX)
+	VPSRLD     $0x04, 2944(DX), Z3
+	VPANDD     Z0, Z3, Z3
+	VPSRLD     $0x02, 896(DX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPADDB     Z2, Z3, Z3
+	VMOVDQU32  Z3, 3712(BX)
 	PREFETCHT1 19392(DX)
 	PREFETCHT0 5056(DX)
-	VPSRLD     $0x04, 3008(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSRLD     $0x02, 960(DX), Z1
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z1, Z0
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3776(BX)
+	VPSRLD     $0x04, 3008(DX), Z3
+	VPANDD     Z0, Z3, Z3
+	VPSRLD     $0x02, 960(DX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPADDB     Z2, Z3, Z3
+	VMOVDQU32  Z3, 3776(BX)
 	PREFETCHT1 19456(DX)
 	PREFETCHT0 5120(DX)
-	VPSRLD     $0x04, 3072(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSRLD     $0x02, 1024(DX), Z1
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z1, Z0
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3840(BX)
+	VPSRLD     $0x04, 3072(DX), Z3
+	VPANDD     Z0, Z3, Z3
+	VPSRLD     $0x02, 1024(DX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPADDB     Z2, Z3, Z3
+	VMOVDQU32  Z3, 3840(BX)
 	PREFETCHT1 19520(DX)
 	PREFETCHT0 5184(DX)
-	VPSRLD     $0x04, 3136(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSRLD     $0x02, 1088(DX), Z1
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z1, Z0
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3904(BX)
+	VPSRLD     $0x04, 3136(DX), Z3
+	VPANDD     Z0, Z3, Z3
+	VPSRLD     $0x02, 1088(DX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPADDB     Z2, Z3, Z3
+	VMOVDQU32  Z3, 3904(BX)
 	PREFETCHT1 19584(DX)
 	PREFETCHT0 5248(DX)
-	VPSRLD     $0x04, 3200(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSRLD     $0x02, 1152(DX), Z1
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z1, Z0
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 3968(BX)
+	VPSRLD     $0x04, 3200(DX), Z3
+	VPANDD     Z0, Z3, Z3
+	VPSRLD     $0x02, 1152(DX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPADDB     Z2, Z3, Z3
+	VMOVDQU32  Z3, 3968(BX)
 	PREFETCHT1 19648(DX)
 	PREFETCHT0 5312(DX)
-	VPSRLD     $0x04, 3264(DX), Z0
-	VPANDD     dwords_avx512vnni_0f0f0f0f<>+0(SB), Z0, Z0
-	VPSRLD     $0x02, 1216(DX), Z1
-	VPTERNLOGD $0xf8, dwords_avx512vnni_30303030<>+0(SB), Z1, Z0
-	VPADDB     dwords_avx512vnni_60606060<>+0(SB), Z0, Z0
-	VMOVDQU32  Z0, 4032(BX)
+	VPSRLD     $0x04, 3264(DX), Z3
+	VPANDD     Z0, Z3, Z3
+	VPSRLD     $0x02, 1216(DX), Z4
+	VPTERNLOGD $0xf8, Z1, Z4, Z3
+	VPADDB     Z2, Z3, Z3
+	VMOVDQU32  Z3, 4032(BX)
 	ADDQ       $0x20, CX
 	ADDQ       $0x00000d00, DX
 	ADDQ       $0x00001000, BX

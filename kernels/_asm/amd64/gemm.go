@@ -269,6 +269,7 @@ func (g *gen) gemv(f format, n int) {
 	hs := g.halves()
 	y := g.field(a, argY)
 	tiles := g.field(a, argTiles)
+	g.hold(f.masks()...)
 	p0, p1 := g.field(a, argP0), g.field(a, argP1)
 	w := &weights{gen: g, p0: g.GP64(), p1: g.GP64()}
 
@@ -415,6 +416,10 @@ func (g *gen) expand(f format) {
 		add = 128 - f.bias
 	}
 	words := scaleBytes(f)
+	g.hold(f.masks()...)
+	if add != 0 {
+		g.hold(uint32(add) * 0x01010101)
+	}
 
 	g.Label("block")
 	line := 0
@@ -447,7 +452,7 @@ func (g *gen) expand(f format) {
 				v := g.vec()
 				f.code(w, j, t, h, v)
 				if add != 0 {
-					g.VPADDB(g.dwords(uint32(add)*0x01010101), v, v)
+					g.VPADDB(g.constant(uint32(add)*0x01010101), v, v)
 				}
 				g.load(v, mem(codes, j*512+t*64+h*g.width))
 			}

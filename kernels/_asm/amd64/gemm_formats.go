@@ -47,6 +47,19 @@ type weights struct {
 	fifth [2]vec
 }
 
+// masks lists the constants that the code vectors of a format need.
+func (f format) masks() []uint32 {
+	switch f.bits {
+	case 4:
+		return []uint32{0x0f0f0f0f}
+	case 5:
+		return []uint32{0x0f0f0f0f, 0x10101010}
+	case 6:
+		return []uint32{0x0f0f0f0f, 0x30303030}
+	}
+	return nil
+}
+
 // q is a vector of stream 1 at off in the half h of 16 dwords.
 func (w *weights) q(off, h int) operand.Mem { return mem(w.p1, w.disp1+off+h*w.width) }
 
@@ -54,14 +67,13 @@ func (w *weights) q(off, h int) operand.Mem { return mem(w.p1, w.disp1+off+h*w.w
 func (w *weights) nibble(off, h int, high bool, dst vec) {
 	if high {
 		w.shift(-4, w.q(off, h), dst)
-		w.and(w.dwords(0x0f0f0f0f), dst, dst)
-	} else if w.width == 64 {
-		w.load(w.q(off, h), dst)
-		w.and(w.dwords(0x0f0f0f0f), dst, dst)
+	} else if r, ok := w.constant(0x0f0f0f0f).(vec); ok {
+		w.and(w.q(off, h), r, dst)
+		return
 	} else {
 		w.load(w.q(off, h), dst)
-		w.and(w.dwords(0x0f0f0f0f), dst, dst)
 	}
+	w.and(w.constant(0x0f0f0f0f), dst, dst)
 }
 
 // halfs converts 16 or 8 halves at disp of stream s.

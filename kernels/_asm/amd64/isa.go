@@ -34,6 +34,7 @@ type gen struct {
 	*build.Context
 	isa
 	consts map[uint32]operand.Mem
+	held   map[uint32]vec // constants that the function keeps in registers
 	shuf   map[string]operand.Mem
 }
 
@@ -144,11 +145,33 @@ func (g *gen) shift(n int, src operand.Op, dst vec) {
 // andOr is dst |= a & mask.
 func (g *gen) andOr(a vec, mask uint32, dst vec) {
 	if g.width == 64 {
-		g.VPTERNLOGD(operand.U8(0xf8), g.dwords(mask), a, dst)
+		g.VPTERNLOGD(operand.U8(0xf8), g.constant(mask), a, dst)
 		return
 	}
 	g.VPAND(g.dwords(mask), a, a)
 	g.VPOR(a, dst, dst)
+}
+
+// hold loads constants into registers, where there are enough, for the rest of the function: inner loops are bound by loads too.
+func (g *gen) hold(values ...uint32) {
+	if g.width != 64 {
+		return
+	}
+	for _, v := range values {
+		if _, ok := g.held[v]; !ok {
+			r := g.vec()
+			g.load(g.dwords(v), r)
+			g.held[v] = r
+		}
+	}
+}
+
+// constant is a vector of equal dwords, in a register if the function holds it.
+func (g *gen) constant(v uint32) operand.Op {
+	if r, ok := g.held[v]; ok {
+		return r
+	}
+	return g.dwords(v)
 }
 
 // dwords is a constant vector of equal dwords in memory.
@@ -212,6 +235,7 @@ func (g *gen) byteToFloat(src vec, j int, signed bool, dst vec) {
 // begin starts a function of one pointer and gives the register that holds it.
 func (g *gen) begin(name, doc string) reg.GPVirtual {
 	g.Function(name)
+	g.held = map[uint32]vec{}
 	g.Attributes(attr.NOSPLIT)
 	g.Doc(doc)
 	g.SignatureExpr("func(a *byte)")
