@@ -138,6 +138,14 @@ func typical(steps []step) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
+// few says when a total that breaks a rule comes from a few steps.
+func few(typical float64) string {
+	if typical > 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (the median step has %.3f: a few steps decide)", typical)
+}
+
 // greedy is rule 2: choices equal the oracle's up to the first step at which its margin is below our error.
 type greedy struct {
 	Checked int      `json:"checked"` // steps before the margin falls below the error
@@ -228,7 +236,7 @@ func (r result) judged(least int, archs bool) result {
 			r.Failures = append(r.Failures, fmt.Sprintf("rule 2: %s: %s", p.Name, w))
 		}
 		if enough := p.Paired >= least || p.Paired > 0 && p.Full == p.Paired; !archs && enough && p.Ratio > limitPrompt {
-			r.Failures = append(r.Failures, fmt.Sprintf("rule 1: %s: RMS is %.3f × llama.cpp's over %d steps, more than %.1f", p.Name, p.Ratio, p.Paired, limitPrompt))
+			r.Failures = append(r.Failures, fmt.Sprintf("rule 1: %s: RMS is %.3f × llama.cpp's over %d steps, more than %.1f%s", p.Name, p.Ratio, p.Paired, limitPrompt, few(p.Typical)))
 		}
 	}
 	both := paired(all)
@@ -244,7 +252,7 @@ func (r result) judged(least int, archs bool) result {
 	case r.Paired == 0:
 		r.Failures = append(r.Failures, "rule 1: llama.cpp has no step over the oracle's history")
 	case r.Ratio > limitFile:
-		r.Failures = append(r.Failures, fmt.Sprintf("rule 1: RMS is %.3f × llama.cpp's over %d steps, more than %.1f", r.Ratio, r.Paired, limitFile))
+		r.Failures = append(r.Failures, fmt.Sprintf("rule 1: RMS is %.3f × llama.cpp's over %d steps, more than %.1f%s", r.Ratio, r.Paired, limitFile, few(r.Typical)))
 	}
 	return r
 }

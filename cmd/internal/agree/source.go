@@ -93,6 +93,10 @@ func (j judge) file(ctx context.Context, m model) result {
 		}
 	}
 	if why, ok := child.Unsupported(err); ok {
+		// The program's words begin with its name and the path, which the table has already.
+		if _, words, ok := strings.Cut(why, m.path+": "); ok {
+			why = words
+		}
 		r.Refused = why
 		return r
 	}
