@@ -58,6 +58,7 @@ var policy = map[string]string{
 	"runtime/internal/chat":   "runtime/internal/jinja",
 	"runtime/internal/exec":   "runtime/internal/kv runtime/internal/sched format kernels kernels/tile kernels/arg",
 	"runtime/engine":          "runtime/internal/* format format/check kernels kernels/tile",
+	"runtime/server":          "runtime/engine",
 
 	"manifests": "format",
 
@@ -66,7 +67,7 @@ var policy = map[string]string{
 	"cmd/internal/cli":        "",
 	"cmd/internal/progress":   "cmd/internal/cli",
 	"cmd/jnsc":                "compiler format cmd/internal/cli cmd/internal/progress",
-	"cmd/jns-run":             "runtime/engine format cmd/internal/cli",
+	"cmd/jns-run":             "runtime/engine runtime/server format cmd/internal/cli",
 	"cmd/internal/agree":      "compiler runtime/engine format cmd/internal/cli cmd/internal/peer/child",
 	"cmd/internal/peer":       "cmd/internal/peer/child cmd/internal/cli",
 	"cmd/internal/peer/child": "",
@@ -80,6 +81,7 @@ var inTests = map[string]string{
 	"runtime/internal/token": "compiler/internal/*",
 	"runtime/internal/exec":  "format/check kernels/scalar",
 	"runtime/engine":         "compiler",
+	"runtime/server":         "compiler",
 	"cmd/jns-run":            "compiler",
 }
 
@@ -93,11 +95,11 @@ var modules = map[string]string{
 	"golang.org/x/term":               "cmd/*",
 	"golang.org/x/sys":                "runtime/internal/store runtime/internal/sched kernels/cpu cmd/*",
 	"golang.org/x/text":               "runtime/internal/jinja runtime/internal/token compiler/internal/vocab",
+	"github.com/prometheus":           "tests",
+	"github.com/openai/openai-go/v3":  "tests",
 	"github.com/stretchr/testify":     "tests",
 	"pgregory.net/rapid":              "tests",
 	"github.com/rogpeppe/go-internal": "tests",
-	"github.com/klauspost/compress":   "",
-	"github.com/mmcloughlin/avo":      "",
 }
 
 // file is one parsed Go file of the repository, whatever system it is for.
@@ -187,6 +189,22 @@ func checkModule(t *testing.T, f file, name string) {
 		return
 	}
 	t.Errorf("%s: module of %s is not in the table of cmd/deps_test.go", f.path, name)
+}
+
+// TestNoticesNameEveryModule: whoever brings a module in also says under which licence.
+func TestNoticesNameEveryModule(t *testing.T) {
+	notices, err := os.ReadFile(filepath.Join(root, "THIRD_PARTY_NOTICES.md"))
+	require.NoError(t, err)
+	for _, f := range files(t) {
+		for _, i := range f.ast.Imports {
+			name := strings.Trim(i.Path.Value, `"`)
+			for m := range modules {
+				if (name == m || strings.HasPrefix(name, m+"/")) && !strings.Contains(string(notices), "| "+m) {
+					t.Errorf("%s imports %s, which THIRD_PARTY_NOTICES.md does not name", f.path, m)
+				}
+			}
+		}
+	}
 }
 
 func TestPolicyNamesNoPackageTwiceAndNothingUpwards(t *testing.T) {
