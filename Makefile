@@ -9,7 +9,7 @@ SHELL       := /bin/bash
 export CGO_ENABLED := 0
 
 # Where real models are kept (make models); not in the repository.
-MODELS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/jns/models
+MODELS ?= $(or $(JNS_MODELS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/jns/models)
 TINY   := testdata/models/tiny
 PROMPT ?= Tell me a story about a fox and a lamp.
 
@@ -105,12 +105,12 @@ bench: build ## kernels, and the embedded model
 	bin/jns-run bench bin/jns-tiny.jns -p 256 -n 128 --ctx 512
 
 .PHONY: models
-models: ## fetch the three real models, 842 MB, into MODELS (now $(MODELS))
+models: ## fetch the three real models, 842 MB, into MODELS=DIR (default: the cache directory)
 	testdata/fetch-models "$(MODELS)"
 
 .PHONY: agree
 agree: build ## error against the exact oracle, beside llama.cpp's; needs the reference data in ../shared
-	go run ./cmd/internal/agree -models "$(MODELS)"
+	go run ./cmd/internal/agree -models "$(MODELS)" -jnsc bin/jnsc -jns-run bin/jns-run
 
 .PHONY: bench-peer
 bench-peer: build ## speed beside llama.cpp, alternating, same file, same threads
