@@ -25,6 +25,7 @@ type ElemType uint8
 const (
 	ElemF32   ElemType = 1 // float32
 	ElemQ8X   ElemType = 2 // quantised activations, 48 bytes per 32 elements
+	ElemQ8X2  ElemType = 4 // two rows of quantised activations: of the values, and of what rounding left of them, each padded to 64 bytes
 	ElemRoute ElemType = 3 // chosen experts: per row Len pairs of (int32 id, float32 weight)
 )
 
@@ -138,14 +139,14 @@ type NormParams struct {
 	Eps       float32
 }
 
-// QuantizeParams: Out (Q8X) = In (float32), equal lengths, multiple of 32.
+// QuantizeParams: Out (Q8X or Q8X2) = In (float32), equal lengths, multiple of 32.
 type QuantizeParams struct {
 	_ struct{} `cbor:",toarray"`
 
 	In, Out uint32
 }
 
-// MatMulParams: for each part, Out = (W·In + Bias)·Scale [+ Residual]. In is Q8X for quantised matrices, float32 for float ones (F32, F16, BF16).
+// MatMulParams: for each part, Out = (W·In + Bias)·Scale [+ Residual]. In is Q8X or Q8X2 for quantised matrices, float32 for float ones (F32, F16, BF16).
 type MatMulParams struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -162,6 +163,9 @@ type MatMulPart struct {
 	Out      uint32 // float32[rows of W]
 	Residual uint32 // float32 buffer of the same length, added last; may be Out; or None
 	Scale    float32
+	// Fine: In is Q8X2 and both its rows are used, Out = (W·first + W·second + Bias)·Scale [+ Residual]: the rounding of activations then has no part in the error. Where
+	// In is Q8X2 and Fine is false, only the first row is used.
+	Fine bool
 }
 
 // RopeParams rotates Heads heads of HeadDim elements, the first 2·len(Freqs) of each.

@@ -47,6 +47,8 @@ func elemName(t ElemType) string {
 		return "f32"
 	case ElemQ8X:
 		return "q8x"
+	case ElemQ8X2:
+		return "q8x2"
 	case ElemRoute:
 		return "route"
 	}

@@ -52,6 +52,8 @@ type Vec struct {
 
 	// Quantize writes len(x)/32 Q8X blocks of x to dst.
 	Quantize func(dst []byte, x []float32)
+	// QuantizeFine writes len(x)/32 blocks of x to hi, and of what rounding left of it to lo.
+	QuantizeFine func(hi, lo []byte, x []float32)
 	// RMSNorm: dst[i] = (x[i]·s)·w[i], s = 1/sqrt(mean(x²)+eps); w nil means 1.
 	RMSNorm func(dst, x, w []float32, eps float32)
 	// LayerNorm: dst[i] = ((x[i]-mean)·s)·w[i] + b[i]; b nil means 0.

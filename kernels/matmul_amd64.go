@@ -138,35 +138,65 @@ func (p *product) multiplyExpanded(a *MatMulArgs, s *scratch, n0, n int) {
 				g.Codes, g.CStride = p1, a.WStride
 			}
 			g.Blocks = nb
-			p.columns(&g, rows, n)
+			left := p.next(a, &g, t, step, b+nb)
+			p.columns(&g, rows, n, left)
 		}
 	}
 }
 
-// columns multiplies the expanded chunk with n activation rows.
-func (p *product) columns(g *amd64.GemmArgs, rows, n int) {
+// next sets what the panels of a chunk prefetch – the chunk at block b of tile row t, or the first one of the next tile rows – and gives the
+// bytes of it per tile row.
+func (p *product) next(a *MatMulArgs, g *amd64.GemmArgs, t, step, b int) int {
+	blocks := a.Cols / tile.Q8XElems
+	if b == blocks {
+		b, t = 0, t+step
+	}
+	g.Stride = a.WStride
+	if t+step > a.Tiles {
+		g.P1, g.Stride = a.W, 0 // nothing follows; a valid address all the same
+		return 0
+	}
+	subs := p.layout.Codec.Elems / tile.Q8XElems
+	g.P1 = unsafe.Add(a.W, uintptr(t)*a.WStride+uintptr(p.codesAt(a.Cols)+b/subs*p.s1))
+	return min(chunkBlocks, blocks-b) / subs * p.s1
+}
+
+// columns multiplies the expanded chunk with n activation rows and prefetches left bytes per tile row meanwhile.
+func (p *product) columns(g *amd64.GemmArgs, rows, n, left int) {
 	kernels := p.panels.one
 	if rows == 2 {
 		kernels = p.panels.wide
 	}
-	x, y := g.X, g.Y
-	for done := 0; done < n; {
+	x, y, next := g.X, g.Y, g.P1
+	for done, ahead := 0, 0; done < n; {
 		for kernels[0].cols > n-done {
 			kernels = kernels[1:]
 		}
 		k := kernels[0]
-		g.Panels = min((n-done)/k.cols, callPanels)
+		panels := min((n-done)/k.cols, callPanels)
+		g.Ahead = 0
+		if ahead < left {
+			// As slowly as it may go to be done with all columns, at most 128 bytes a block.
+			g.Ahead = uintptr(min(128, pad64(left*k.cols/(g.Blocks*n))))
+			panels = min(panels, max(1, (left-ahead)/(int(g.Ahead)*g.Blocks)))
+		}
 		// Never a pointer past the last row: the collector would take it for one into the next object.
 		g.X, g.Y = unsafe.Add(x, uintptr(done)*g.XStride), unsafe.Add(y, uintptr(done)*g.YStride)
 		if p.panels.half {
 			h := *g
-			h.Codes, h.Scales, h.Y = unsafe.Add(g.Codes, 32), unsafe.Add(g.Scales, 32), unsafe.Add(g.Y, 32)
+			h.Codes, h.Scales, h.Y, h.Panels = unsafe.Add(g.Codes, 32), unsafe.Add(g.Scales, 32), unsafe.Add(g.Y, 32), panels
+			h.Ahead = 0
 			call(k.run, hide(&h))
 		}
+		g.Panels = panels
+		g.P1 = unsafe.Add(next, min(ahead, max(0, left-128)))
 		call(k.run, hide(g))
-		done += g.Panels * k.cols
+		done += panels * k.cols
+		ahead += panels * g.Blocks * int(g.Ahead)
 	}
 }
+
+func pad64(n int) int { return (n + 63) &^ 63 }
 
 // floatProduct is a layout of float weights in one set: every kernel takes the weights as they lie.
 type floatProduct struct {

@@ -138,6 +138,11 @@ func bufferSize(b format.Buffer) (uint64, error) {
 			return 0, corrupt("%d quantised elements are not a multiple of 32", n)
 		}
 		n = n / 32 * 48
+	case format.ElemQ8X2:
+		if n%32 != 0 {
+			return 0, corrupt("%d quantised elements are not a multiple of 32", n)
+		}
+		n = 2 * ((n/32*48 + 63) &^ 63)
 	case format.ElemRoute:
 		n *= 8
 	default:

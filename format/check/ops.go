@@ -112,16 +112,24 @@ func (k *checker) results(out, q uint32, n uint64) error {
 		}
 	}
 	if q != format.None {
-		return k.buffer(q, format.ElemQ8X, n)
+		return k.quantised(q, n)
 	}
 	return nil
+}
+
+// quantised proves a buffer of n quantised activations, in one or two rows.
+func (k *checker) quantised(b uint32, n uint64) error {
+	if uint64(b) < uint64(len(k.p.Buffers)) && k.p.Buffers[b].Type == format.ElemQ8X2 {
+		return k.buffer(b, format.ElemQ8X2, n)
+	}
+	return k.buffer(b, format.ElemQ8X, n)
 }
 
 func (k *checker) quantize(p *format.QuantizeParams, o *operands) error {
 	n := k.length(p.In)
 	o.read(p.In)
 	o.write(p.Out)
-	return first(k.buffer(p.In, format.ElemF32, n), k.buffer(p.Out, format.ElemQ8X, n))
+	return first(k.buffer(p.In, format.ElemF32, n), k.quantised(p.Out, n))
 }
 
 func (k *checker) matmul(p *format.MatMulParams, o *operands) error {
@@ -144,7 +152,18 @@ func (k *checker) part(in uint32, p *format.MatMulPart, o *operands) error {
 	if err != nil {
 		return err
 	}
-	if err := first(k.buffer(in, input(float), t.Cols), k.output(p.Out, &t), k.optionalVector(p.Bias, t.Rows), finite(p.Scale)); err != nil {
+	var activations error
+	switch {
+	case float && p.Fine:
+		activations = corrupt("a float matrix takes no quantised activations")
+	case float:
+		activations = k.buffer(in, format.ElemF32, t.Cols)
+	case p.Fine:
+		activations = k.buffer(in, format.ElemQ8X2, t.Cols)
+	default:
+		activations = k.quantised(in, t.Cols)
+	}
+	if err := first(activations, k.output(p.Out, &t), k.optionalVector(p.Bias, t.Rows), finite(p.Scale)); err != nil {
 		return err
 	}
 	if p.Residual != format.None {

@@ -10,7 +10,8 @@ import "unsafe"
 //
 //   - gemv (some columns, all of K): P0, P1, Stride, Tiles, Blocks, X, XStride, Y, YStride
 //   - expand (weights to codes and float scales): P0, P1, Blocks, Codes, Scales
-//   - panel (product of expanded weights): Codes, Scales, CStride, SStride, Blocks, X, XStride, Panels, Y, YStride, Load
+//   - panel (product of expanded weights): Codes, Scales, CStride, SStride, Blocks, X, XStride, Panels (counted down), Y, YStride, Load;
+//     meanwhile it prefetches 128 bytes a block from P1 on, of a second tile row from P1 + Stride on
 type GemmArgs struct {
 	P0      unsafe.Pointer // stream 0 of the first tile row
 	P1      unsafe.Pointer // stream 1
@@ -27,4 +28,5 @@ type GemmArgs struct {
 	SStride uintptr        // the same of scales
 	Panels  int            // column panels
 	Load    int            // not 0: outputs are added to
+	Ahead   uintptr        // bytes that P1 moves for every block of a panel
 }

@@ -161,7 +161,6 @@ block:
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, (BX)
-	PREFETCHT1 16384(DX)
 	PREFETCHT0 2048(DX)
 	VMOVDQU    64(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -171,7 +170,6 @@ block:
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 128(BX)
-	PREFETCHT1 16448(DX)
 	PREFETCHT0 2112(DX)
 	VMOVDQU    192(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -182,7 +180,6 @@ block:
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 256(BX)
-	PREFETCHT1 16512(DX)
 	PREFETCHT0 2176(DX)
 	VMOVDQU    64(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -194,7 +191,6 @@ block:
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VPADDB     dwords_avxvnni_78787878<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 384(BX)
-	PREFETCHT1 16576(DX)
 	PREFETCHT0 2240(DX)
 	VMOVDQU    192(DX), Y0
 	VPSRLD     $0x04, Y0, Y0

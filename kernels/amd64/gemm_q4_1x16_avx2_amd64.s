@@ -198,7 +198,6 @@ block:
 	VMOVDQU    (DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, (BX)
-	PREFETCHT1 16384(DX)
 	PREFETCHT0 2048(DX)
 	VMOVDQU    64(DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
@@ -206,7 +205,6 @@ block:
 	VMOVDQU    128(DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 128(BX)
-	PREFETCHT1 16448(DX)
 	PREFETCHT0 2112(DX)
 	VMOVDQU    192(DX), Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
@@ -215,7 +213,6 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 256(BX)
-	PREFETCHT1 16512(DX)
 	PREFETCHT0 2176(DX)
 	VMOVDQU    64(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -225,7 +222,6 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 384(BX)
-	PREFETCHT1 16576(DX)
 	PREFETCHT0 2240(DX)
 	VMOVDQU    192(DX), Y0
 	VPSRLD     $0x04, Y0, Y0

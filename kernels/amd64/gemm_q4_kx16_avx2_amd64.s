@@ -1337,7 +1337,6 @@ block:
 	VMOVDQU    256(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, (DX)
-	PREFETCHT1 16384(CX)
 	PREFETCHT0 2048(CX)
 	VMOVDQU    320(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1345,7 +1344,6 @@ block:
 	VMOVDQU    384(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 128(DX)
-	PREFETCHT1 16448(CX)
 	PREFETCHT0 2112(CX)
 	VMOVDQU    448(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1353,7 +1351,6 @@ block:
 	VMOVDQU    512(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 256(DX)
-	PREFETCHT1 16512(CX)
 	PREFETCHT0 2176(CX)
 	VMOVDQU    576(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1361,7 +1358,6 @@ block:
 	VMOVDQU    640(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 384(DX)
-	PREFETCHT1 16576(CX)
 	PREFETCHT0 2240(CX)
 	VMOVDQU    704(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1375,7 +1371,6 @@ block:
 	VMULPS     Y2, Y6, Y6
 	VPXOR      dwords_avx2_80000000<>+0(SB), Y6, Y6
 	VMOVUPS    Y6, 192(BX)
-	PREFETCHT1 16640(CX)
 	PREFETCHT0 2304(CX)
 	VMOVDQU    256(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1385,7 +1380,6 @@ block:
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 576(DX)
-	PREFETCHT1 16704(CX)
 	PREFETCHT0 2368(CX)
 	VMOVDQU    384(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1395,7 +1389,6 @@ block:
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 704(DX)
-	PREFETCHT1 16768(CX)
 	PREFETCHT0 2432(CX)
 	VMOVDQU    512(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1405,13 +1398,11 @@ block:
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 832(DX)
-	PREFETCHT1 16832(CX)
 	PREFETCHT0 2496(CX)
 	VMOVDQU    640(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 896(DX)
-	PREFETCHT1 16896(CX)
 	PREFETCHT0 2560(CX)
 	VMOVDQU    704(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1429,7 +1420,6 @@ block:
 	VMOVDQU    768(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1024(DX)
-	PREFETCHT1 16960(CX)
 	PREFETCHT0 2624(CX)
 	VMOVDQU    832(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1437,7 +1427,6 @@ block:
 	VMOVDQU    896(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1152(DX)
-	PREFETCHT1 17024(CX)
 	PREFETCHT0 2688(CX)
 	VMOVDQU    960(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1445,7 +1434,6 @@ block:
 	VMOVDQU    1024(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1280(DX)
-	PREFETCHT1 17088(CX)
 	PREFETCHT0 2752(CX)
 	VMOVDQU    1088(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1453,7 +1441,6 @@ block:
 	VMOVDQU    1152(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1408(DX)
-	PREFETCHT1 17152(CX)
 	PREFETCHT0 2816(CX)
 	VMOVDQU    1216(CX), Y6
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1467,7 +1454,6 @@ block:
 	VMULPS     Y2, Y3, Y3
 	VPXOR      dwords_avx2_80000000<>+0(SB), Y3, Y3
 	VMOVUPS    Y3, 448(BX)
-	PREFETCHT1 17216(CX)
 	PREFETCHT0 2880(CX)
 	VMOVDQU    768(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1477,7 +1463,6 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 1600(DX)
-	PREFETCHT1 17280(CX)
 	PREFETCHT0 2944(CX)
 	VMOVDQU    896(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1487,7 +1472,6 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 1728(DX)
-	PREFETCHT1 17344(CX)
 	PREFETCHT0 3008(CX)
 	VMOVDQU    1024(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1497,13 +1481,11 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 1856(DX)
-	PREFETCHT1 17408(CX)
 	PREFETCHT0 3072(CX)
 	VMOVDQU    1152(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 1920(DX)
-	PREFETCHT1 17472(CX)
 	PREFETCHT0 3136(CX)
 	VMOVDQU    1216(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1521,7 +1503,6 @@ block:
 	VMOVDQU    1280(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2048(DX)
-	PREFETCHT1 17536(CX)
 	PREFETCHT0 3200(CX)
 	VMOVDQU    1344(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1529,7 +1510,6 @@ block:
 	VMOVDQU    1408(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2176(DX)
-	PREFETCHT1 17600(CX)
 	PREFETCHT0 3264(CX)
 	VMOVDQU    1472(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1537,7 +1517,6 @@ block:
 	VMOVDQU    1536(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2304(DX)
-	PREFETCHT1 17664(CX)
 	PREFETCHT0 3328(CX)
 	VMOVDQU    1600(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1545,7 +1524,6 @@ block:
 	VMOVDQU    1664(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2432(DX)
-	PREFETCHT1 17728(CX)
 	PREFETCHT0 3392(CX)
 	VMOVDQU    1728(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1559,7 +1537,6 @@ block:
 	VMULPS     Y2, Y3, Y3
 	VPXOR      dwords_avx2_80000000<>+0(SB), Y3, Y3
 	VMOVUPS    Y3, 704(BX)
-	PREFETCHT1 17792(CX)
 	PREFETCHT0 3456(CX)
 	VMOVDQU    1280(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1569,7 +1546,6 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2624(DX)
-	PREFETCHT1 17856(CX)
 	PREFETCHT0 3520(CX)
 	VMOVDQU    1408(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1579,7 +1555,6 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2752(DX)
-	PREFETCHT1 17920(CX)
 	PREFETCHT0 3584(CX)
 	VMOVDQU    1536(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1589,13 +1564,11 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2880(DX)
-	PREFETCHT1 17984(CX)
 	PREFETCHT0 3648(CX)
 	VMOVDQU    1664(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2944(DX)
-	PREFETCHT1 18048(CX)
 	PREFETCHT0 3712(CX)
 	VMOVDQU    1728(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1613,7 +1586,6 @@ block:
 	VMOVDQU    1792(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3072(DX)
-	PREFETCHT1 18112(CX)
 	PREFETCHT0 3776(CX)
 	VMOVDQU    1856(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1621,7 +1593,6 @@ block:
 	VMOVDQU    1920(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3200(DX)
-	PREFETCHT1 18176(CX)
 	PREFETCHT0 3840(CX)
 	VMOVDQU    1984(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1629,7 +1600,6 @@ block:
 	VMOVDQU    2048(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3328(DX)
-	PREFETCHT1 18240(CX)
 	PREFETCHT0 3904(CX)
 	VMOVDQU    2112(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1637,7 +1607,6 @@ block:
 	VMOVDQU    2176(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3456(DX)
-	PREFETCHT1 18304(CX)
 	PREFETCHT0 3968(CX)
 	VMOVDQU    2240(CX), Y3
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1651,7 +1620,6 @@ block:
 	VMULPS     Y2, Y0, Y0
 	VPXOR      dwords_avx2_80000000<>+0(SB), Y0, Y0
 	VMOVUPS    Y0, 960(BX)
-	PREFETCHT1 18368(CX)
 	PREFETCHT0 4032(CX)
 	VMOVDQU    1792(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -1661,7 +1629,6 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3648(DX)
-	PREFETCHT1 18432(CX)
 	PREFETCHT0 4096(CX)
 	VMOVDQU    1920(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -1671,7 +1638,6 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3776(DX)
-	PREFETCHT1 18496(CX)
 	PREFETCHT0 4160(CX)
 	VMOVDQU    2048(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -1681,13 +1647,11 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3904(DX)
-	PREFETCHT1 18560(CX)
 	PREFETCHT0 4224(CX)
 	VMOVDQU    2176(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3968(DX)
-	PREFETCHT1 18624(CX)
 	PREFETCHT0 4288(CX)
 	VMOVDQU    2240(CX), Y0
 	VPSRLD     $0x04, Y0, Y0

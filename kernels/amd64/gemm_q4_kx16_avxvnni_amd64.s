@@ -1207,7 +1207,6 @@ block:
 	VMOVDQU    256(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, (DX)
-	PREFETCHT1 16384(CX)
 	PREFETCHT0 2048(CX)
 	VMOVDQU    320(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1215,7 +1214,6 @@ block:
 	VMOVDQU    384(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 128(DX)
-	PREFETCHT1 16448(CX)
 	PREFETCHT0 2112(CX)
 	VMOVDQU    448(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1223,7 +1221,6 @@ block:
 	VMOVDQU    512(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 256(DX)
-	PREFETCHT1 16512(CX)
 	PREFETCHT0 2176(CX)
 	VMOVDQU    576(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1231,7 +1228,6 @@ block:
 	VMOVDQU    640(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 384(DX)
-	PREFETCHT1 16576(CX)
 	PREFETCHT0 2240(CX)
 	VMOVDQU    704(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1245,7 +1241,6 @@ block:
 	VMULPS     Y2, Y6, Y6
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y6, Y6
 	VMOVUPS    Y6, 192(BX)
-	PREFETCHT1 16640(CX)
 	PREFETCHT0 2304(CX)
 	VMOVDQU    256(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1255,7 +1250,6 @@ block:
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 576(DX)
-	PREFETCHT1 16704(CX)
 	PREFETCHT0 2368(CX)
 	VMOVDQU    384(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1265,7 +1259,6 @@ block:
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 704(DX)
-	PREFETCHT1 16768(CX)
 	PREFETCHT0 2432(CX)
 	VMOVDQU    512(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1275,13 +1268,11 @@ block:
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 832(DX)
-	PREFETCHT1 16832(CX)
 	PREFETCHT0 2496(CX)
 	VMOVDQU    640(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 896(DX)
-	PREFETCHT1 16896(CX)
 	PREFETCHT0 2560(CX)
 	VMOVDQU    704(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1299,7 +1290,6 @@ block:
 	VMOVDQU    768(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1024(DX)
-	PREFETCHT1 16960(CX)
 	PREFETCHT0 2624(CX)
 	VMOVDQU    832(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1307,7 +1297,6 @@ block:
 	VMOVDQU    896(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1152(DX)
-	PREFETCHT1 17024(CX)
 	PREFETCHT0 2688(CX)
 	VMOVDQU    960(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1315,7 +1304,6 @@ block:
 	VMOVDQU    1024(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1280(DX)
-	PREFETCHT1 17088(CX)
 	PREFETCHT0 2752(CX)
 	VMOVDQU    1088(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1323,7 +1311,6 @@ block:
 	VMOVDQU    1152(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
 	VMOVDQU    Y6, 1408(DX)
-	PREFETCHT1 17152(CX)
 	PREFETCHT0 2816(CX)
 	VMOVDQU    1216(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1337,7 +1324,6 @@ block:
 	VMULPS     Y2, Y3, Y3
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y3, Y3
 	VMOVUPS    Y3, 448(BX)
-	PREFETCHT1 17216(CX)
 	PREFETCHT0 2880(CX)
 	VMOVDQU    768(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1347,7 +1333,6 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 1600(DX)
-	PREFETCHT1 17280(CX)
 	PREFETCHT0 2944(CX)
 	VMOVDQU    896(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1357,7 +1342,6 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 1728(DX)
-	PREFETCHT1 17344(CX)
 	PREFETCHT0 3008(CX)
 	VMOVDQU    1024(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1367,13 +1351,11 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 1856(DX)
-	PREFETCHT1 17408(CX)
 	PREFETCHT0 3072(CX)
 	VMOVDQU    1152(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 1920(DX)
-	PREFETCHT1 17472(CX)
 	PREFETCHT0 3136(CX)
 	VMOVDQU    1216(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1391,7 +1373,6 @@ block:
 	VMOVDQU    1280(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2048(DX)
-	PREFETCHT1 17536(CX)
 	PREFETCHT0 3200(CX)
 	VMOVDQU    1344(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1399,7 +1380,6 @@ block:
 	VMOVDQU    1408(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2176(DX)
-	PREFETCHT1 17600(CX)
 	PREFETCHT0 3264(CX)
 	VMOVDQU    1472(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1407,7 +1387,6 @@ block:
 	VMOVDQU    1536(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2304(DX)
-	PREFETCHT1 17664(CX)
 	PREFETCHT0 3328(CX)
 	VMOVDQU    1600(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1415,7 +1394,6 @@ block:
 	VMOVDQU    1664(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2432(DX)
-	PREFETCHT1 17728(CX)
 	PREFETCHT0 3392(CX)
 	VMOVDQU    1728(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1429,7 +1407,6 @@ block:
 	VMULPS     Y2, Y3, Y3
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y3, Y3
 	VMOVUPS    Y3, 704(BX)
-	PREFETCHT1 17792(CX)
 	PREFETCHT0 3456(CX)
 	VMOVDQU    1280(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1439,7 +1416,6 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2624(DX)
-	PREFETCHT1 17856(CX)
 	PREFETCHT0 3520(CX)
 	VMOVDQU    1408(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1449,7 +1425,6 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2752(DX)
-	PREFETCHT1 17920(CX)
 	PREFETCHT0 3584(CX)
 	VMOVDQU    1536(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1459,13 +1434,11 @@ block:
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2880(DX)
-	PREFETCHT1 17984(CX)
 	PREFETCHT0 3648(CX)
 	VMOVDQU    1664(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 2944(DX)
-	PREFETCHT1 18048(CX)
 	PREFETCHT0 3712(CX)
 	VMOVDQU    1728(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1483,7 +1456,6 @@ block:
 	VMOVDQU    1792(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3072(DX)
-	PREFETCHT1 18112(CX)
 	PREFETCHT0 3776(CX)
 	VMOVDQU    1856(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1491,7 +1463,6 @@ block:
 	VMOVDQU    1920(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3200(DX)
-	PREFETCHT1 18176(CX)
 	PREFETCHT0 3840(CX)
 	VMOVDQU    1984(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1499,7 +1470,6 @@ block:
 	VMOVDQU    2048(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3328(DX)
-	PREFETCHT1 18240(CX)
 	PREFETCHT0 3904(CX)
 	VMOVDQU    2112(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1507,7 +1477,6 @@ block:
 	VMOVDQU    2176(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
 	VMOVDQU    Y3, 3456(DX)
-	PREFETCHT1 18304(CX)
 	PREFETCHT0 3968(CX)
 	VMOVDQU    2240(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -1521,7 +1490,6 @@ block:
 	VMULPS     Y2, Y0, Y0
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y0, Y0
 	VMOVUPS    Y0, 960(BX)
-	PREFETCHT1 18368(CX)
 	PREFETCHT0 4032(CX)
 	VMOVDQU    1792(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -1531,7 +1499,6 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3648(DX)
-	PREFETCHT1 18432(CX)
 	PREFETCHT0 4096(CX)
 	VMOVDQU    1920(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -1541,7 +1508,6 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3776(DX)
-	PREFETCHT1 18496(CX)
 	PREFETCHT0 4160(CX)
 	VMOVDQU    2048(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -1551,13 +1517,11 @@ block:
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3904(DX)
-	PREFETCHT1 18560(CX)
 	PREFETCHT0 4224(CX)
 	VMOVDQU    2176(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3968(DX)
-	PREFETCHT1 18624(CX)
 	PREFETCHT0 4288(CX)
 	VMOVDQU    2240(CX), Y0
 	VPSRLD     $0x04, Y0, Y0

@@ -235,7 +235,6 @@ block:
 	VPOR       Y2, Y0, Y0
 	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, (BX)
-	PREFETCHT1 16384(DX)
 	PREFETCHT0 2048(DX)
 	VMOVDQU    128(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -251,7 +250,6 @@ block:
 	VPOR       Y2, Y0, Y0
 	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 128(BX)
-	PREFETCHT1 16448(DX)
 	PREFETCHT0 2112(DX)
 	VMOVDQU    256(DX), Y0
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y0, Y0
@@ -260,7 +258,6 @@ block:
 	VPOR       Y2, Y0, Y0
 	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 192(BX)
-	PREFETCHT1 16512(DX)
 	PREFETCHT0 2176(DX)
 	VMOVDQU    64(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -278,7 +275,6 @@ block:
 	VPOR       Y2, Y0, Y0
 	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 320(BX)
-	PREFETCHT1 16576(DX)
 	PREFETCHT0 2240(DX)
 	VMOVDQU    192(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -288,7 +284,6 @@ block:
 	VPOR       Y2, Y0, Y0
 	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 384(BX)
-	PREFETCHT1 16640(DX)
 	PREFETCHT0 2304(DX)
 	VMOVDQU    256(DX), Y0
 	VPSRLD     $0x04, Y0, Y0

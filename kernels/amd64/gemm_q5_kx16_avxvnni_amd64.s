@@ -1741,7 +1741,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, (DX)
-	PREFETCHT1 16384(CX)
 	PREFETCHT0 2048(CX)
 	VMOVDQU    832(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1750,7 +1749,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 64(DX)
-	PREFETCHT1 16448(CX)
 	PREFETCHT0 2112(CX)
 	VMOVDQU    896(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1766,7 +1764,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 192(DX)
-	PREFETCHT1 16512(CX)
 	PREFETCHT0 2176(CX)
 	VMOVDQU    1024(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1775,7 +1772,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 256(DX)
-	PREFETCHT1 16576(CX)
 	PREFETCHT0 2240(CX)
 	VMOVDQU    1088(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1791,7 +1787,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 384(DX)
-	PREFETCHT1 16640(CX)
 	PREFETCHT0 2304(CX)
 	VMOVDQU    1216(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1809,7 +1804,6 @@ block:
 	VMULPS     Y2, Y6, Y6
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y6, Y6
 	VMOVUPS    Y6, 192(BX)
-	PREFETCHT1 16704(CX)
 	PREFETCHT0 2368(CX)
 	VMOVDQU    768(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1827,7 +1821,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 576(DX)
-	PREFETCHT1 16768(CX)
 	PREFETCHT0 2432(CX)
 	VMOVDQU    896(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1837,7 +1830,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 640(DX)
-	PREFETCHT1 16832(CX)
 	PREFETCHT0 2496(CX)
 	VMOVDQU    960(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1855,7 +1847,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 768(DX)
-	PREFETCHT1 16896(CX)
 	PREFETCHT0 2560(CX)
 	VMOVDQU    1088(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1865,7 +1856,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 832(DX)
-	PREFETCHT1 16960(CX)
 	PREFETCHT0 2624(CX)
 	VMOVDQU    1152(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1875,7 +1865,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 896(DX)
-	PREFETCHT1 17024(CX)
 	PREFETCHT0 2688(CX)
 	VMOVDQU    1216(CX), Y6
 	VPSRLD     $0x04, Y6, Y6
@@ -1901,7 +1890,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 1024(DX)
-	PREFETCHT1 17088(CX)
 	PREFETCHT0 2752(CX)
 	VMOVDQU    1344(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1910,7 +1898,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 1088(DX)
-	PREFETCHT1 17152(CX)
 	PREFETCHT0 2816(CX)
 	VMOVDQU    1408(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1926,7 +1913,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 1216(DX)
-	PREFETCHT1 17216(CX)
 	PREFETCHT0 2880(CX)
 	VMOVDQU    1536(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1935,7 +1921,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 1280(DX)
-	PREFETCHT1 17280(CX)
 	PREFETCHT0 2944(CX)
 	VMOVDQU    1600(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1951,7 +1936,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y7, Y7
 	VPOR       Y7, Y6, Y6
 	VMOVDQU    Y6, 1408(DX)
-	PREFETCHT1 17344(CX)
 	PREFETCHT0 3008(CX)
 	VMOVDQU    1728(CX), Y6
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
@@ -1969,7 +1953,6 @@ block:
 	VMULPS     Y2, Y3, Y3
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y3, Y3
 	VMOVUPS    Y3, 448(BX)
-	PREFETCHT1 17408(CX)
 	PREFETCHT0 3072(CX)
 	VMOVDQU    1280(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1987,7 +1970,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 1600(DX)
-	PREFETCHT1 17472(CX)
 	PREFETCHT0 3136(CX)
 	VMOVDQU    1408(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -1997,7 +1979,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 1664(DX)
-	PREFETCHT1 17536(CX)
 	PREFETCHT0 3200(CX)
 	VMOVDQU    1472(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -2015,7 +1996,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 1792(DX)
-	PREFETCHT1 17600(CX)
 	PREFETCHT0 3264(CX)
 	VMOVDQU    1600(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -2025,7 +2005,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 1856(DX)
-	PREFETCHT1 17664(CX)
 	PREFETCHT0 3328(CX)
 	VMOVDQU    1664(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -2035,7 +2014,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 1920(DX)
-	PREFETCHT1 17728(CX)
 	PREFETCHT0 3392(CX)
 	VMOVDQU    1728(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -2060,7 +2038,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2048(DX)
-	PREFETCHT1 17792(CX)
 	PREFETCHT0 3456(CX)
 	VMOVDQU    1856(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2068,7 +2045,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2112(DX)
-	PREFETCHT1 17856(CX)
 	PREFETCHT0 3520(CX)
 	VMOVDQU    1920(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2082,7 +2058,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2240(DX)
-	PREFETCHT1 17920(CX)
 	PREFETCHT0 3584(CX)
 	VMOVDQU    2048(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2090,7 +2065,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2304(DX)
-	PREFETCHT1 17984(CX)
 	PREFETCHT0 3648(CX)
 	VMOVDQU    2112(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2104,7 +2078,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2432(DX)
-	PREFETCHT1 18048(CX)
 	PREFETCHT0 3712(CX)
 	VMOVDQU    2240(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2121,7 +2094,6 @@ block:
 	VMULPS     Y2, Y3, Y3
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y3, Y3
 	VMOVUPS    Y3, 704(BX)
-	PREFETCHT1 18112(CX)
 	PREFETCHT0 3776(CX)
 	VMOVDQU    1792(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -2139,7 +2111,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2624(DX)
-	PREFETCHT1 18176(CX)
 	PREFETCHT0 3840(CX)
 	VMOVDQU    1920(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -2149,7 +2120,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2688(DX)
-	PREFETCHT1 18240(CX)
 	PREFETCHT0 3904(CX)
 	VMOVDQU    1984(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -2167,7 +2137,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2816(DX)
-	PREFETCHT1 18304(CX)
 	PREFETCHT0 3968(CX)
 	VMOVDQU    2112(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -2177,7 +2146,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2880(DX)
-	PREFETCHT1 18368(CX)
 	PREFETCHT0 4032(CX)
 	VMOVDQU    2176(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -2187,7 +2155,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 2944(DX)
-	PREFETCHT1 18432(CX)
 	PREFETCHT0 4096(CX)
 	VMOVDQU    2240(CX), Y3
 	VPSRLD     $0x04, Y3, Y3
@@ -2213,7 +2180,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 3072(DX)
-	PREFETCHT1 18496(CX)
 	PREFETCHT0 4160(CX)
 	VMOVDQU    2368(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2222,7 +2188,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 3136(DX)
-	PREFETCHT1 18560(CX)
 	PREFETCHT0 4224(CX)
 	VMOVDQU    2432(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2238,7 +2203,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 3264(DX)
-	PREFETCHT1 18624(CX)
 	PREFETCHT0 4288(CX)
 	VMOVDQU    2560(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2247,7 +2211,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 3328(DX)
-	PREFETCHT1 18688(CX)
 	PREFETCHT0 4352(CX)
 	VMOVDQU    2624(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2263,7 +2226,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y5, Y5
 	VPOR       Y5, Y3, Y3
 	VMOVDQU    Y3, 3456(DX)
-	PREFETCHT1 18752(CX)
 	PREFETCHT0 4416(CX)
 	VMOVDQU    2752(CX), Y3
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y3, Y3
@@ -2281,7 +2243,6 @@ block:
 	VMULPS     Y2, Y0, Y0
 	VPXOR      dwords_avxvnni_80000000<>+0(SB), Y0, Y0
 	VMOVUPS    Y0, 960(BX)
-	PREFETCHT1 18816(CX)
 	PREFETCHT0 4480(CX)
 	VMOVDQU    2304(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -2299,7 +2260,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y1, Y1
 	VPOR       Y1, Y0, Y0
 	VMOVDQU    Y0, 3648(DX)
-	PREFETCHT1 18880(CX)
 	PREFETCHT0 4544(CX)
 	VMOVDQU    2432(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -2309,7 +2269,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y1, Y1
 	VPOR       Y1, Y0, Y0
 	VMOVDQU    Y0, 3712(DX)
-	PREFETCHT1 18944(CX)
 	PREFETCHT0 4608(CX)
 	VMOVDQU    2496(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -2327,7 +2286,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y1, Y1
 	VPOR       Y1, Y0, Y0
 	VMOVDQU    Y0, 3840(DX)
-	PREFETCHT1 19008(CX)
 	PREFETCHT0 4672(CX)
 	VMOVDQU    2624(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -2337,7 +2295,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y1, Y1
 	VPOR       Y1, Y0, Y0
 	VMOVDQU    Y0, 3904(DX)
-	PREFETCHT1 19072(CX)
 	PREFETCHT0 4736(CX)
 	VMOVDQU    2688(CX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -2347,7 +2304,6 @@ block:
 	VPAND      dwords_avxvnni_10101010<>+0(SB), Y1, Y1
 	VPOR       Y1, Y0, Y0
 	VMOVDQU    Y0, 3968(DX)
-	PREFETCHT1 19136(CX)
 	PREFETCHT0 4800(CX)
 	VMOVDQU    2752(CX), Y0
 	VPSRLD     $0x04, Y0, Y0

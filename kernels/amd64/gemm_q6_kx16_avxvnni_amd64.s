@@ -1907,7 +1907,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, (BX)
-	PREFETCHT1 16384(DX)
 	PREFETCHT0 2048(DX)
 	VMOVDQU    1344(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -1917,7 +1916,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 64(BX)
-	PREFETCHT1 16448(DX)
 	PREFETCHT0 2112(DX)
 	VMOVDQU    1408(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -1927,7 +1925,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 128(BX)
-	PREFETCHT1 16512(DX)
 	PREFETCHT0 2176(DX)
 	VMOVDQU    1472(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -1937,7 +1934,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 192(BX)
-	PREFETCHT1 16576(DX)
 	PREFETCHT0 2240(DX)
 	VMOVDQU    1536(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -1955,7 +1951,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 320(BX)
-	PREFETCHT1 16640(DX)
 	PREFETCHT0 2304(DX)
 	VMOVDQU    1664(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -1965,7 +1960,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 384(BX)
-	PREFETCHT1 16704(DX)
 	PREFETCHT0 2368(DX)
 	VMOVDQU    1728(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -1986,7 +1980,6 @@ block:
 	VCVTDQ2PS  Y1, Y1
 	VMULPS     Y0, Y1, Y1
 	VMOVUPS    Y1, 192(SI)
-	PREFETCHT1 16768(DX)
 	PREFETCHT0 2432(DX)
 	VMOVDQU    1792(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -1996,7 +1989,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 512(BX)
-	PREFETCHT1 16832(DX)
 	PREFETCHT0 2496(DX)
 	VMOVDQU    1856(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2014,7 +2006,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 640(BX)
-	PREFETCHT1 16896(DX)
 	PREFETCHT0 2560(DX)
 	VMOVDQU    1984(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2024,7 +2015,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 704(BX)
-	PREFETCHT1 16960(DX)
 	PREFETCHT0 2624(DX)
 	VMOVDQU    2048(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2034,7 +2024,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 768(BX)
-	PREFETCHT1 17024(DX)
 	PREFETCHT0 2688(DX)
 	VMOVDQU    2112(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2044,7 +2033,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 832(BX)
-	PREFETCHT1 17088(DX)
 	PREFETCHT0 2752(DX)
 	VMOVDQU    2176(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2054,7 +2042,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 896(BX)
-	PREFETCHT1 17152(DX)
 	PREFETCHT0 2816(DX)
 	VMOVDQU    2240(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2084,7 +2071,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1024(BX)
-	PREFETCHT1 17216(DX)
 	PREFETCHT0 2880(DX)
 	VMOVDQU    1344(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2094,7 +2080,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1088(BX)
-	PREFETCHT1 17280(DX)
 	PREFETCHT0 2944(DX)
 	VMOVDQU    1408(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2104,7 +2089,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1152(BX)
-	PREFETCHT1 17344(DX)
 	PREFETCHT0 3008(DX)
 	VMOVDQU    1472(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2114,7 +2098,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1216(BX)
-	PREFETCHT1 17408(DX)
 	PREFETCHT0 3072(DX)
 	VMOVDQU    1536(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2132,7 +2115,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1344(BX)
-	PREFETCHT1 17472(DX)
 	PREFETCHT0 3136(DX)
 	VMOVDQU    1664(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2142,7 +2124,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1408(BX)
-	PREFETCHT1 17536(DX)
 	PREFETCHT0 3200(DX)
 	VMOVDQU    1728(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2163,7 +2144,6 @@ block:
 	VCVTDQ2PS  Y1, Y1
 	VMULPS     Y0, Y1, Y1
 	VMOVUPS    Y1, 448(SI)
-	PREFETCHT1 17600(DX)
 	PREFETCHT0 3264(DX)
 	VMOVDQU    1792(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2174,7 +2154,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1536(BX)
-	PREFETCHT1 17664(DX)
 	PREFETCHT0 3328(DX)
 	VMOVDQU    1856(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2194,7 +2173,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1664(BX)
-	PREFETCHT1 17728(DX)
 	PREFETCHT0 3392(DX)
 	VMOVDQU    1984(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2205,7 +2183,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1728(BX)
-	PREFETCHT1 17792(DX)
 	PREFETCHT0 3456(DX)
 	VMOVDQU    2048(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2216,7 +2193,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1792(BX)
-	PREFETCHT1 17856(DX)
 	PREFETCHT0 3520(DX)
 	VMOVDQU    2112(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2227,7 +2203,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1856(BX)
-	PREFETCHT1 17920(DX)
 	PREFETCHT0 3584(DX)
 	VMOVDQU    2176(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2238,7 +2213,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1920(BX)
-	PREFETCHT1 17984(DX)
 	PREFETCHT0 3648(DX)
 	VMOVDQU    2240(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2269,7 +2243,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2048(BX)
-	PREFETCHT1 18048(DX)
 	PREFETCHT0 3712(DX)
 	VMOVDQU    2368(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2279,7 +2252,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2112(BX)
-	PREFETCHT1 18112(DX)
 	PREFETCHT0 3776(DX)
 	VMOVDQU    2432(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2289,7 +2261,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2176(BX)
-	PREFETCHT1 18176(DX)
 	PREFETCHT0 3840(DX)
 	VMOVDQU    2496(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2299,7 +2270,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2240(BX)
-	PREFETCHT1 18240(DX)
 	PREFETCHT0 3904(DX)
 	VMOVDQU    2560(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2317,7 +2287,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2368(BX)
-	PREFETCHT1 18304(DX)
 	PREFETCHT0 3968(DX)
 	VMOVDQU    2688(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2327,7 +2296,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2432(BX)
-	PREFETCHT1 18368(DX)
 	PREFETCHT0 4032(DX)
 	VMOVDQU    2752(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2348,7 +2316,6 @@ block:
 	VCVTDQ2PS  Y1, Y1
 	VMULPS     Y0, Y1, Y1
 	VMOVUPS    Y1, 704(SI)
-	PREFETCHT1 18432(DX)
 	PREFETCHT0 4096(DX)
 	VMOVDQU    2816(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2358,7 +2325,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2560(BX)
-	PREFETCHT1 18496(DX)
 	PREFETCHT0 4160(DX)
 	VMOVDQU    2880(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2376,7 +2342,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2688(BX)
-	PREFETCHT1 18560(DX)
 	PREFETCHT0 4224(DX)
 	VMOVDQU    3008(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2386,7 +2351,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2752(BX)
-	PREFETCHT1 18624(DX)
 	PREFETCHT0 4288(DX)
 	VMOVDQU    3072(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2396,7 +2360,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2816(BX)
-	PREFETCHT1 18688(DX)
 	PREFETCHT0 4352(DX)
 	VMOVDQU    3136(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2406,7 +2369,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2880(BX)
-	PREFETCHT1 18752(DX)
 	PREFETCHT0 4416(DX)
 	VMOVDQU    3200(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2416,7 +2378,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2944(BX)
-	PREFETCHT1 18816(DX)
 	PREFETCHT0 4480(DX)
 	VMOVDQU    3264(DX), Y1
 	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
@@ -2446,7 +2407,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3072(BX)
-	PREFETCHT1 18880(DX)
 	PREFETCHT0 4544(DX)
 	VMOVDQU    2368(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2456,7 +2416,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3136(BX)
-	PREFETCHT1 18944(DX)
 	PREFETCHT0 4608(DX)
 	VMOVDQU    2432(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2466,7 +2425,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3200(BX)
-	PREFETCHT1 19008(DX)
 	PREFETCHT0 4672(DX)
 	VMOVDQU    2496(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2476,7 +2434,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3264(BX)
-	PREFETCHT1 19072(DX)
 	PREFETCHT0 4736(DX)
 	VMOVDQU    2560(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2494,7 +2451,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3392(BX)
-	PREFETCHT1 19136(DX)
 	PREFETCHT0 4800(DX)
 	VMOVDQU    2688(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2504,7 +2460,6 @@ block:
 	VPOR       Y2, Y1, Y1
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3456(BX)
-	PREFETCHT1 19200(DX)
 	PREFETCHT0 4864(DX)
 	VMOVDQU    2752(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -2525,7 +2480,6 @@ block:
 	VCVTDQ2PS  Y1, Y1
 	VMULPS     Y0, Y1, Y1
 	VMOVUPS    Y1, 960(SI)
-	PREFETCHT1 19264(DX)
 	PREFETCHT0 4928(DX)
 	VMOVDQU    2816(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -2536,7 +2490,6 @@ block:
 	VPOR       Y1, Y0, Y0
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3584(BX)
-	PREFETCHT1 19328(DX)
 	PREFETCHT0 4992(DX)
 	VMOVDQU    2880(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -2556,7 +2509,6 @@ block:
 	VPOR       Y1, Y0, Y0
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3712(BX)
-	PREFETCHT1 19392(DX)
 	PREFETCHT0 5056(DX)
 	VMOVDQU    3008(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -2567,7 +2519,6 @@ block:
 	VPOR       Y1, Y0, Y0
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3776(BX)
-	PREFETCHT1 19456(DX)
 	PREFETCHT0 5120(DX)
 	VMOVDQU    3072(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -2578,7 +2529,6 @@ block:
 	VPOR       Y1, Y0, Y0
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3840(BX)
-	PREFETCHT1 19520(DX)
 	PREFETCHT0 5184(DX)
 	VMOVDQU    3136(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -2589,7 +2539,6 @@ block:
 	VPOR       Y1, Y0, Y0
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3904(BX)
-	PREFETCHT1 19584(DX)
 	PREFETCHT0 5248(DX)
 	VMOVDQU    3200(DX), Y0
 	VPSRLD     $0x04, Y0, Y0
@@ -2600,7 +2549,6 @@ block:
 	VPOR       Y1, Y0, Y0
 	VPADDB     dwords_avxvnni_60606060<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3968(BX)
-	PREFETCHT1 19648(DX)
 	PREFETCHT0 5312(DX)
 	VMOVDQU    3264(DX), Y0
 	VPSRLD     $0x04, Y0, Y0

@@ -54,3 +54,17 @@ func quantizeBlock(dst []byte, x []float32) {
 	binary.LittleEndian.PutUint32(dst[tile.Q8XC:], uint32(-128*sum))
 	binary.LittleEndian.PutUint32(dst[tile.Q8XC0:], uint32(-128*first))
 }
+
+// QuantizeFine writes x to hi as Quantize does, and to lo what that left: lo = Quantize(r), r = FMA(−d, q, x) with the block's d and q. Together they hold x to about 15
+// bits. In a block of Inf or NaN both are NaN.
+func QuantizeFine(hi, lo []byte, x []float32) {
+	var r [tile.Q8XElems]float32
+	for ; len(x) >= tile.Q8XElems; x, hi, lo = x[tile.Q8XElems:], hi[tile.Q8XBytes:], lo[tile.Q8XBytes:] {
+		quantizeBlock(hi[:tile.Q8XBytes], x[:tile.Q8XElems])
+		d := math.Float32frombits(binary.LittleEndian.Uint32(hi[tile.Q8XD:]))
+		for i := range r {
+			r[i] = tile.FMA32(-d, float32(int8(hi[i])), x[i])
+		}
+		quantizeBlock(lo[:tile.Q8XBytes], r[:])
+	}
+}

@@ -94,7 +94,11 @@ func (e *emitter) quantisedResult(n *node) uint32 {
 	if !n.wantQ {
 		return format.None
 	}
-	b := e.buf(n.name+".q", format.ElemQ8X, uint64(n.width))
+	t := format.ElemQ8X
+	if n.wantFine {
+		t = format.ElemQ8X2
+	}
+	b := e.buf(n.name+".q", t, uint64(n.width))
 	e.q8x[n] = b
 	return b
 }
@@ -184,7 +188,7 @@ func (e *emitter) matmul(g *node) {
 	for _, n := range g.parts {
 		part := n.params.(*format.MatMulParams).Parts[0]
 		part.W, part.Bias, part.Residual = e.weight(n.w, 0), e.weight(n.w, 1), e.read(n.residual)
-		part.Out = e.result(n, n.residual)
+		part.Out, part.Fine = e.result(n, n.residual), n.fine
 		q.Parts = append(q.Parts, part)
 	}
 	e.add(q)

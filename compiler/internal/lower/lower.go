@@ -21,6 +21,7 @@ var passes = []pass{
 	{"fuse residuals into matrix products and experts", fuseResiduals},
 	{"select output rows after the last attention", selectEarly},
 	{"drop what nothing uses", dropDead},
+	{"mark matrices that take their input unrounded", markFine},
 	{"group matrices that share an input", groupMatrices},
 	{"quantise inputs of quantised matrices", markQuantised},
 }
@@ -63,6 +64,8 @@ type node struct {
 	parts    []*node // of a group: the MatMul nodes in it, which then have no place of their own
 	wantF32  bool    // some user reads the result as float32
 	wantQ    bool    // some user reads the result quantised
+	wantFine bool    // and one of them in two rows
+	fine     bool    // of a MatMul: takes its input in two rows
 }
 
 // inputs are all nodes whose results n reads.
@@ -160,6 +163,8 @@ func bytesOf(t format.ElemType, n uint64) uint64 {
 	switch t {
 	case format.ElemQ8X:
 		size = (n + 31) / 32 * 48
+	case format.ElemQ8X2:
+		size = 2 * (((n+31)/32*48 + 63) &^ 63)
 	case format.ElemRoute:
 		size = 8 * n
 	}

@@ -170,6 +170,9 @@ func markQuantised(g *graph) {
 			}
 			if i == 0 && quantisedIn {
 				x.wantQ = true
+				for _, p := range n.parts {
+					x.wantFine = x.wantFine || p.fine
+				}
 			} else {
 				x.wantF32 = true
 			}

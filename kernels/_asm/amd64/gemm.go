@@ -29,6 +29,7 @@ const (
 	argSStride
 	argPanels
 	argLoad
+	argAhead
 )
 
 // How far ahead of the codes a kernel that reads weights from memory goes, in bytes. Far enough for memory into the second-level cache, which
@@ -446,7 +447,7 @@ func (g *gen) expand(f format) {
 			for t := range 8 {
 				if h == 0 {
 					for want := (j*8 + t + 1) * (f.s1 / 64) / (f.subs * 8); line < want; line++ {
-						g.ahead(func(d int) operand.Mem { return mem(w.p1, d) }, line*64, 1)
+						g.PREFETCHT0(mem(w.p1, prefetchNear+line*64))
 					}
 				}
 				v := g.vec()

@@ -63,9 +63,13 @@ func (g *gen) panel(p panelKind) {
 	if p.groups == 2 || p.off {
 		words = 128
 	}
-	y, x0 := g.field(a, argY), g.field(a, argX)
-	panels := g.field(a, argPanels)
-	xs, ys := g.field(a, argXStride), g.field(a, argYStride)
+	y, x0, xs := g.field(a, argY), g.field(a, argX), g.field(a, argXStride)
+	ahead := []reg.GPVirtual{g.field(a, argP1)}
+	if p.vecs == 2 {
+		ahead = append(ahead, g.GP64())
+		g.MOVQ(ahead[0], ahead[1])
+		g.ADDQ(mem(a, argStride), ahead[1])
+	}
 	xb := g.GP64()
 	g.MOVQ(x0, xb)
 	x := g.columns(xb, xs, p.cols)
@@ -82,7 +86,7 @@ func (g *gen) panel(p panelKind) {
 	}
 	g.CMPQ(mem(a, argLoad), operand.U8(0))
 	g.JEQ(operand.LabelRef("start"))
-	out := g.columns(y, ys, p.cols)
+	out := g.columns(y, g.field(a, argYStride), p.cols)
 	for v := range p.vecs {
 		for c := range p.cols {
 			g.VMOVUPS(out.at(c, v*64), acc[v][c])
@@ -101,6 +105,12 @@ func (g *gen) panel(p panelKind) {
 	blocks := g.field(a, argBlocks)
 
 	g.Label("block")
+	g.Comment("the weights of the next chunk, into the second-level cache")
+	for _, r := range ahead {
+		g.PREFETCHT1(mem(r, 0))
+		g.PREFETCHT1(mem(r, 64))
+		g.ADDQ(mem(a, argAhead), r)
+	}
 	for k := range p.groups {
 		d := g.dot(p.bits, p.vecs*p.cols)
 		for c := range p.cols {
@@ -167,7 +177,7 @@ func (g *gen) panel(p panelKind) {
 	g.DECQ(blocks)
 	g.JNZ(operand.LabelRef("block"))
 
-	out = g.columns(y, ys, p.cols) // again, not to hold registers in the loop
+	out = g.columns(y, g.field(a, argYStride), p.cols) // again, not to hold registers in the loop
 	for v := range p.vecs {
 		for c := range p.cols {
 			g.VMOVUPS(acc[v][c], out.at(c, v*64))
@@ -176,9 +186,9 @@ func (g *gen) panel(p panelKind) {
 	g.Commentf("the next %d columns", p.cols)
 	for range p.cols {
 		g.ADDQ(xs, x0)
-		g.ADDQ(ys, y)
+		g.ADDQ(mem(a, argYStride), y)
 	}
-	g.DECQ(panels)
+	g.DECQ(mem(a, argPanels))
 	g.JNZ(operand.LabelRef("panel"))
 	g.end()
 }

@@ -30,6 +30,8 @@ func rowSize(b *format.Buffer) int {
 		n = 4 * int(b.Len)
 	case format.ElemQ8X:
 		n = tile.Q8XRowBytes(int(b.Len))
+	case format.ElemQ8X2:
+		n = 2 * ((tile.Q8XRowBytes(int(b.Len)) + 63) &^ 63)
 	case format.ElemRoute:
 		n = 8 * int(b.Len)
 	}
@@ -51,9 +53,14 @@ func (b *buffer) f32(i int) []float32 {
 	return unsafe.Slice((*float32)(b.row(i)), b.len)
 }
 
-// bytes is instance i of a Q8X buffer.
+// bytes is instance i of a Q8X buffer, or the first row of a Q8X2 buffer.
 func (b *buffer) bytes(i int) []byte {
 	return unsafe.Slice((*byte)(b.row(i)), tile.Q8XRowBytes(b.len))
+}
+
+// rest is the second row of instance i of a Q8X2 buffer.
+func (b *buffer) rest(i int) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(b.row(i), b.stride/2)), tile.Q8XRowBytes(b.len))
 }
 
 // choices is instance i of a route buffer.

@@ -59,7 +59,7 @@ func (m *Model) bindNorm(p *format.NormParams, selected bool) error {
 			}
 		}
 		if q != nil {
-			m.vec.Quantize(q.bytes(r), y)
+			m.quantise(q, r, 0, in.len, y)
 		}
 	})
 	return nil
@@ -82,14 +82,19 @@ func (k *worker) need(n int) {
 func (m *Model) bindQuantize(p *format.QuantizeParams, selected bool) error {
 	in, out := m.buf(p.In), m.buf(p.Out)
 	m.eachSpan(selected, in.len, func(_ *worker, r, from, to int) {
-		m.vec.Quantize(quantised(out, r, from, to), in.f32(r)[from:to])
+		m.quantise(out, r, from, to, in.f32(r)[from:to])
 	})
 	return nil
 }
 
-// quantised is the part of a Q8X row that holds elements from … to.
-func quantised(b *buffer, r, from, to int) []byte {
-	return b.bytes(r)[tile.Q8XRowBytes(from):tile.Q8XRowBytes(to)]
+// quantise writes elements from … to of row r, which are x, to a quantised buffer.
+func (m *Model) quantise(b *buffer, r, from, to int, x []float32) {
+	a, z := tile.Q8XRowBytes(from), tile.Q8XRowBytes(to)
+	if b.typ == format.ElemQ8X2 {
+		m.vec.QuantizeFine(b.bytes(r)[a:z], b.rest(r)[a:z], x)
+		return
+	}
+	m.vec.Quantize(b.bytes(r)[a:z], x)
 }
 
 func (m *Model) bindActivation(p *format.ActivationParams, selected bool) error {
@@ -112,7 +117,7 @@ func (m *Model) bindActivation(p *format.ActivationParams, selected bool) error 
 		}
 		m.vec.ActMul(y, gate.f32(r)[from:to], u, act)
 		if q != nil {
-			m.vec.Quantize(quantised(q, r, from, to), y)
+			m.quantise(q, r, from, to, y)
 		}
 	})
 	return nil

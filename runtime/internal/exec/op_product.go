@@ -23,6 +23,21 @@ type product struct {
 	out      *buffer
 	residual *buffer
 	scale    float32
+	fine     bool // both rows of the input are used
+}
+
+// inScratch says whether products are made beside the output, because the output holds the residual or because two products make it.
+func (q *product) inScratch() bool {
+	return q.fine || q.residual != nil && q.residual.base == q.out.base
+}
+
+// width is the number of scratch floats per output row of a piece.
+func (q *product) width(tiles int) int {
+	n := (tiles*q.w.layout.Rows + 15) &^ 15
+	if q.fine {
+		n *= 2
+	}
+	return n
 }
 
 // piece is a run of tile rows.
@@ -43,7 +58,7 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 		if err := m.bindMatMul(w); err != nil {
 			return err
 		}
-		parts[i] = product{w: w, bias: m.vector(q.Bias), out: m.buf(q.Out), residual: m.buf(q.Residual), scale: q.Scale}
+		parts[i] = product{w: w, bias: m.vector(q.Bias), out: m.buf(q.Out), residual: m.buf(q.Residual), scale: q.Scale, fine: q.Fine}
 		for _, s := range w.parts {
 			total += s.tiles * w.stride
 		}
@@ -65,14 +80,14 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 				c := piece{of: q, w: unsafe.Add(s.base, uintptr(t)*uintptr(q.w.stride)), row0: s.row0 + t*l.Rows, tiles: n}
 				c.rows = min(n*l.Rows, int(q.w.Rows)-c.row0)
 				pieces = append(pieces, c)
-				if q.residual != nil && q.residual.base == q.out.base {
-					widest = max(widest, n*l.Rows)
+				if q.inScratch() {
+					widest = max(widest, q.width(n))
 				}
 			}
 		}
 	}
 	for i := range m.work {
-		m.work[i].need((widest + 15) &^ 15 * min(pieceBatch, m.rows))
+		m.work[i].need(widest * min(pieceBatch, m.rows))
 	}
 	m.step(selected, func(w *worker, next *sched.Counter) {
 		n := m.count(selected)
@@ -95,30 +110,41 @@ func (m *Model) multiply(w *worker, c *piece, in *buffer, r0, n int) {
 	var a kernels.MatMulArgs
 	a.W, a.WStride, a.Tiles, a.Cols = c.w, uintptr(q.w.stride), c.tiles, int(q.w.Cols)
 	a.X, a.XStride, a.N = in.row(r0), in.stride, n
-	inPlace := q.residual != nil && q.residual.base == q.out.base
-	if inPlace {
+	if q.inScratch() {
 		a.Y = unsafe.Pointer(unsafe.SliceData(w.scratch))
-		a.YStride = uintptr((c.tiles*q.w.layout.Rows + 15) &^ 15 * 4)
+		a.YStride = uintptr(4 * q.width(c.tiles))
 	} else {
 		a.Y = unsafe.Add(q.out.row(r0), 4*c.row0)
 		a.YStride = q.out.stride
 	}
+	if q.fine {
+		a.XStride, a.YStride, a.N = a.XStride/2, a.YStride/2, 2*n
+	}
 	q.w.mm.Func(&a)
 	w.calls[q.w.counter]++
-	if q.bias == nil && q.residual == nil && q.scale == 1 {
+	if q.bias == nil && q.residual == nil && q.scale == 1 && !q.fine {
 		return
 	}
 	for i := 0; i < n; i++ {
-		y := unsafe.Slice((*float32)(unsafe.Add(a.Y, uintptr(i)*a.YStride)), c.rows)
+		var y []float32
+		if q.fine {
+			y = unsafe.Slice((*float32)(unsafe.Add(a.Y, uintptr(2*i)*a.YStride)), c.rows)
+			rest := unsafe.Slice((*float32)(unsafe.Add(a.Y, uintptr(2*i+1)*a.YStride)), c.rows)
+			m.vec.AddScaled(y, y, rest, 1)
+		} else {
+			y = unsafe.Slice((*float32)(unsafe.Add(a.Y, uintptr(i)*a.YStride)), c.rows)
+		}
 		if q.bias != nil {
 			m.vec.AddScaled(y, y, q.bias[c.row0:c.row0+c.rows], 1)
 		}
-		if q.residual == nil {
-			if q.scale != 1 {
-				m.vec.Scale(y, y, q.scale)
-			}
-			continue
+		out := q.out.f32(r0 + i)[c.row0 : c.row0+c.rows]
+		switch {
+		case q.residual != nil:
+			m.vec.AddScaled(out, q.residual.f32(r0 + i)[c.row0:c.row0+c.rows], y, q.scale)
+		case q.scale != 1:
+			m.vec.Scale(out, y, q.scale)
+		case q.fine:
+			copy(out, y)
 		}
-		m.vec.AddScaled(q.out.f32(r0 + i)[c.row0:c.row0+c.rows], q.residual.f32(r0 + i)[c.row0:c.row0+c.rows], y, q.scale)
 	}
 }
