@@ -177,7 +177,7 @@ func (p *product) columns(g *amd64.GemmArgs, rows, n, left int) {
 		g.Ahead = 0
 		if ahead < left {
 			// As slowly as it may go to be done with all columns, at most 128 bytes a block.
-			g.Ahead = uintptr(min(128, pad64(left*k.cols/(g.Blocks*n))))
+			g.Ahead = uintptr(min(128, pad64(max(1, left*k.cols/(g.Blocks*n)))))
 			panels = min(panels, max(1, (left-ahead)/(int(g.Ahead)*g.Blocks)))
 		}
 		// Never a pointer past the last row: the collector would take it for one into the next object.

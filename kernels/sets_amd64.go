@@ -97,7 +97,7 @@ var avx512Products = []product{
 			{2, amd64.Gemv_q8_0x16_q8x_16x2_avx512vnni},
 			{1, amd64.Gemv_q8_0x16_q8x_16x1_avx512vnni},
 		},
-		few:    8,
+		few:    10,
 		expand: amd64.Expand_q8_0x16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{
@@ -112,7 +112,7 @@ var avx512Products = []product{
 			{2, amd64.Gemv_q4_0x16_q8x_16x2_avx512vnni},
 			{1, amd64.Gemv_q4_0x16_q8x_16x1_avx512vnni},
 		},
-		few:    16,
+		few:    10,
 		expand: amd64.Expand_q4_0x16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{
@@ -127,7 +127,7 @@ var avx512Products = []product{
 			{2, amd64.Gemv_q4_1x16_q8x_16x2_avx512vnni},
 			{1, amd64.Gemv_q4_1x16_q8x_16x1_avx512vnni},
 		},
-		few:    16,
+		few:    10,
 		expand: amd64.Expand_q4_1x16_codes_16x32_avx512vnni, panels: avx512U8m,
 	},
 	{
@@ -142,7 +142,7 @@ var avx512Products = []product{
 			{2, amd64.Gemv_q5_0x16_q8x_16x2_avx512vnni},
 			{1, amd64.Gemv_q5_0x16_q8x_16x1_avx512vnni},
 		},
-		few:    12,
+		few:    10,
 		expand: amd64.Expand_q5_0x16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{
@@ -157,7 +157,7 @@ var avx512Products = []product{
 			{2, amd64.Gemv_q5_1x16_q8x_16x2_avx512vnni},
 			{1, amd64.Gemv_q5_1x16_q8x_16x1_avx512vnni},
 		},
-		few:    12,
+		few:    10,
 		expand: amd64.Expand_q5_1x16_codes_16x32_avx512vnni, panels: avx512U8m,
 	},
 	{
@@ -172,7 +172,7 @@ var avx512Products = []product{
 			{2, amd64.Gemv_q4_kx16_q8x_16x2_avx512vnni},
 			{1, amd64.Gemv_q4_kx16_q8x_16x1_avx512vnni},
 		},
-		few:    16,
+		few:    10,
 		expand: amd64.Expand_q4_kx16_codes_16x32_avx512vnni, panels: avx512U8m,
 	},
 	{
@@ -187,7 +187,7 @@ var avx512Products = []product{
 			{2, amd64.Gemv_q5_kx16_q8x_16x2_avx512vnni},
 			{1, amd64.Gemv_q5_kx16_q8x_16x1_avx512vnni},
 		},
-		few:    12,
+		few:    10,
 		expand: amd64.Expand_q5_kx16_codes_16x32_avx512vnni, panels: avx512U8m,
 	},
 	{
