@@ -38,6 +38,14 @@ type panelSet struct {
 	half bool
 }
 
+// ahead is how many bytes of a tile row a kernel prefetches in a block.
+func (s *panelSet) ahead() int {
+	if s.half {
+		return 64
+	}
+	return 128
+}
+
 type panel struct {
 	cols int
 	run  kernel
@@ -176,8 +184,8 @@ func (p *product) columns(g *amd64.GemmArgs, rows, n, left int) {
 		panels := min((n-done)/k.cols, callPanels)
 		g.Ahead = 0
 		if ahead < left {
-			// As slowly as it may go to be done with all columns, at most 128 bytes a block.
-			g.Ahead = uintptr(min(128, pad64(max(1, left*k.cols/(g.Blocks*n)))))
+			// As slowly as it may go to be done with all columns, at most what a kernel prefetches in a block.
+			g.Ahead = uintptr(min(p.panels.ahead(), pad64(max(1, left*k.cols/(g.Blocks*n)))))
 			panels = min(panels, max(1, (left-ahead)/(int(g.Ahead)*g.Blocks)))
 		}
 		// Never a pointer past the last row: the collector would take it for one into the next object.

@@ -11,7 +11,7 @@ import "unsafe"
 //   - gemv (some columns, all of K): P0, P1, Stride, Tiles, Blocks, X, XStride, Y, YStride
 //   - expand (weights to codes and float scales): P0, P1, Blocks, Codes, Scales
 //   - panel (product of expanded weights): Codes, Scales, CStride, SStride, Blocks, X, XStride, Panels (counted down), Y, YStride, Load;
-//     meanwhile it prefetches 128 bytes a block from P1 on, of a second tile row from P1 + Stride on
+//     meanwhile it prefetches 128 bytes (AVX2: 64) a block from P1 on, of a second tile row from P1 + Stride on
 type GemmArgs struct {
 	P0      unsafe.Pointer // stream 0 of the first tile row
 	P1      unsafe.Pointer // stream 1

@@ -30,7 +30,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VMOVDQU      (R8), Y1
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y1, Y1
@@ -179,7 +178,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VMOVDQU      (R8), Y3
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y3, Y3
@@ -344,7 +342,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VMOVDQU      (R9), Y7
 	VPXOR        dwords_avx2_80808080<>+0(SB), Y7, Y7
@@ -594,7 +591,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 40(DI), Y1
 	VPSRAD       $0x04, Y1, Y1
@@ -679,7 +675,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 40(DI), Y2
 	VPSRAD       $0x04, Y2, Y2
@@ -804,7 +799,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 40(DI), Y4
 	VPSRAD       $0x04, Y4, Y4
@@ -990,7 +984,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 40(DI), Y1
 	VPSRAD       $0x03, Y1, Y1
@@ -1076,7 +1069,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 40(DI), Y2
 	VPSRAD       $0x03, Y2, Y2
@@ -1203,7 +1195,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 40(DI), Y4
 	VPSRAD       $0x03, Y4, Y4
@@ -1393,7 +1384,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VMOVDQU      (R8), Y1
 	VPBROADCASTD (DI), Y2
@@ -1477,7 +1467,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VMOVDQU      (R8), Y3
 	VPBROADCASTD (DI), Y2
@@ -1600,7 +1589,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VMOVDQU      (R9), Y7
 	VPBROADCASTD (DI), Y4
@@ -1782,7 +1770,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VMOVDQU      (R8), Y1
 	VPBROADCASTD (DI), Y2
@@ -1867,7 +1854,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VMOVDQU      (R8), Y3
 	VPBROADCASTD (DI), Y2
@@ -1992,7 +1978,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VMOVDQU      (R9), Y7
 	VPBROADCASTD (DI), Y4
@@ -2178,7 +2163,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 44(DI), Y1
 	VPSRAD       $0x02, Y1, Y1
@@ -2274,7 +2258,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 44(DI), Y2
 	VPSRAD       $0x02, Y2, Y2
@@ -2421,7 +2404,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 44(DI), Y4
 	VPSRAD       $0x02, Y4, Y4

@@ -30,7 +30,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 40(DI), Y1
 	VMOVDQU      (R8), Y2
@@ -105,7 +104,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 40(DI), Y2
 	VPBROADCASTD 40(DI)(BX*1), Y3
@@ -210,7 +208,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 40(DI), Y4
 	VPBROADCASTD 40(DI)(BX*1), Y5
@@ -370,7 +367,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 40(DI), Y6
 	VPBROADCASTD 40(DI)(BX*1), Y7
@@ -565,7 +561,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPXOR        Y1, Y1, Y1
 	VMOVDQU      (R8), Y2
@@ -642,7 +637,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPXOR        Y2, Y2, Y2
 	VPXOR        Y3, Y3, Y3
@@ -751,7 +745,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPXOR        Y4, Y4, Y4
 	VPXOR        Y5, Y5, Y5
@@ -919,7 +912,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPXOR        Y6, Y6, Y6
 	VPXOR        Y7, Y7, Y7
@@ -1126,7 +1118,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 44(DI), Y1
 	VMOVDQU      (R8), Y2
@@ -1208,7 +1199,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 44(DI), Y2
 	VPBROADCASTD 44(DI)(BX*1), Y3
@@ -1327,7 +1317,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 44(DI), Y4
 	VPBROADCASTD 44(DI)(BX*1), Y5
@@ -1515,7 +1504,6 @@ start:
 block:
 	// the weights of the next chunk, into the second-level cache
 	PREFETCHT1   (SI)
-	PREFETCHT1   64(SI)
 	ADDQ         120(AX), SI
 	VPBROADCASTD 44(DI), Y6
 	VPBROADCASTD 44(DI)(BX*1), Y7

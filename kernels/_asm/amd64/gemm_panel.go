@@ -108,7 +108,9 @@ func (g *gen) panel(p panelKind) {
 	g.Comment("the weights of the next chunk, into the second-level cache")
 	for _, r := range ahead {
 		g.PREFETCHT1(mem(r, 0))
-		g.PREFETCHT1(mem(r, 64))
+		if g.width == 64 {
+			g.PREFETCHT1(mem(r, 64))
+		}
 		g.ADDQ(mem(a, argAhead), r)
 	}
 	for k := range p.groups {
