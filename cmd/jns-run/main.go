@@ -36,7 +36,7 @@ func root() *cli.Command {
 		ArgsUsage: "MODEL.jns",
 		Flags:     append(append(engineFlags(), sampleFlags()...), generateFlags()...),
 		Action:    generate,
-		Commands:  []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), infoCommand(), pplCommand()},
+		Commands:  []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), infoCommand(), pplCommand(), serveCommand()},
 	}
 }
 

@@ -1,0 +1,301 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"jns/runtime/engine"
+)
+
+// sink turns the steps of an answer into a response.
+type sink interface {
+	start(cached int) error // before anything is computed; what fails later can only be told in the response that has begun
+	step(engine.Step) error
+	finish(*engine.Answered) error
+}
+
+// usage counts tokens as OpenAI's object does.
+type usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Total      int `json:"total_tokens"`
+	Details    struct {
+		Cached int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+// receipt says what really ran: the engine's since it was opened, and this answer's.
+type receipt struct {
+	engine.Receipt
+	Sampling   string  `json:"sampling"` // every parameter that decided the choice of tokens
+	Cached     int     `json:"cached_tokens"`
+	PrefillTPS float64 `json:"prefill_tps"`
+	DecodeTPS  float64 `json:"decode_tps"`
+}
+
+// head is what all documents of an answer begin with.
+type head struct {
+	ID          string `json:"id"`
+	Object      string `json:"object"`
+	Created     int64  `json:"created"`
+	Model       string `json:"model"`
+	Fingerprint string `json:"system_fingerprint"`
+}
+
+// document is a whole answer, or a chunk of one.
+type document struct {
+	head
+	Choices []choice `json:"choices"`
+	Usage   any      `json:"usage,omitempty"`
+	Receipt *receipt `json:"receipt,omitempty"`
+}
+
+// choice is an answer or a piece of one. Of text, message and delta one is there.
+type choice struct {
+	Index    int      `json:"index"`
+	Text     *string  `json:"text,omitempty"`
+	Message  *message `json:"message,omitempty"`
+	Delta    *message `json:"delta,omitempty"`
+	Logprobs any      `json:"logprobs"`
+	Finish   *string  `json:"finish_reason"`
+	TokenIDs []int32  `json:"token_ids,omitempty"`
+}
+
+type message struct {
+	Role    string  `json:"role,omitempty"`
+	Content *string `json:"content,omitempty"`
+	Refusal *string `json:"refusal,omitempty"`
+}
+
+// null is a usage that is spelled out: chunks before the last have it when usage was asked for.
+type null struct{}
+
+func (null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+
+// answerBase is what both sinks have.
+type answerBase struct {
+	s      *Server
+	w      *recorder
+	j      *job
+	prompt []int32
+	cached int
+	head   head
+	probs  probabilities
+	echo   string // text that the answer begins with
+}
+
+func (s *Server) response(w http.ResponseWriter, j *job, prompt []int32) (sink, error) {
+	var id [12]byte
+	_, _ = rand.Read(id[:]) // never fails
+	b := answerBase{s: s, w: w.(*recorder), j: j, prompt: prompt, probs: probabilities{e: s.e}}
+	b.head = head{ID: "cmpl-" + hex.EncodeToString(id[:]), Object: "text_completion", Created: time.Now().Unix(), Model: s.o.Model, Fingerprint: s.print}
+	if j.chat {
+		b.head.ID, b.head.Object = "chat"+b.head.ID, "chat.completion"
+		if j.stream {
+			b.head.Object += ".chunk"
+		}
+	}
+	if j.echo {
+		switch {
+		case j.text != nil:
+			b.echo = *j.text
+		case s.e.HasVocab():
+			var err error
+			if b.echo, err = s.e.Detokenize(prompt); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if j.stream {
+		return &streamed{answerBase: b}, nil
+	}
+	return &whole{answerBase: b}, nil
+}
+
+func (b *answerBase) usage(res *engine.Answered) *usage {
+	u := &usage{Prompt: len(b.prompt), Completion: len(res.Tokens), Total: len(b.prompt) + len(res.Tokens)}
+	u.Details.Cached = b.cached
+	return u
+}
+
+func (b *answerBase) receipt(res *engine.Answered) *receipt {
+	if !b.j.receipt {
+		return nil
+	}
+	return &receipt{Receipt: b.s.e.Receipt(), Sampling: b.j.params.String(), Cached: b.cached, PrefillTPS: res.Timings.PrefillTPS, DecodeTPS: res.Timings.DecodeTPS}
+}
+
+func (b *answerBase) detail(res *engine.Answered) {
+	b.w.detail = strings.Join([]string{strconv.Itoa(len(b.prompt)), "prompt,", strconv.Itoa(b.cached), "cached,", strconv.Itoa(len(res.Tokens)), "generated,", res.Finish}, " ")
+}
+
+// deadline gives the client time to take the next piece.
+func (b *answerBase) deadline() {
+	_ = http.NewResponseController(b.w).SetWriteDeadline(time.Now().Add(b.s.o.Stall))
+}
+
+// choice is one with the fields that the endpoint and the way of answering call for. role: this is the first chunk of a chat.
+func (b *answerBase) choice(text string, lp any, ids []int32, finish string) choice {
+	c := choice{Logprobs: lp}
+	if b.j.tokenIDs {
+		c.TokenIDs = ids
+	}
+	if finish != "" {
+		c.Finish = &finish
+	}
+	switch {
+	case !b.j.chat:
+		c.Text = &text
+	case b.j.stream:
+		c.Delta = &message{}
+		if text != "" || lp != nil {
+			c.Delta.Content = &text
+		}
+	default:
+		c.Message = &message{Role: "assistant", Content: &text}
+	}
+	return c
+}
+
+// whole answers with one document.
+type whole struct {
+	answerBase
+	text strings.Builder
+}
+
+func (a *whole) start(cached int) error {
+	a.cached = cached
+	a.text.WriteString(a.echo)
+	return nil
+}
+
+func (a *whole) step(t engine.Step) error {
+	a.text.WriteString(t.Text)
+	if a.j.logprobs >= 0 {
+		return a.probs.add(t)
+	}
+	return nil
+}
+
+func (a *whole) finish(res *engine.Answered) error {
+	var lp any
+	if a.j.logprobs >= 0 {
+		lp = a.probs.object(a.j.chat, a.probs.last(res.Finish))
+	}
+	d := document{head: a.head, Choices: []choice{a.choice(a.text.String(), lp, res.Tokens, res.Finish)}, Usage: a.usage(res), Receipt: a.receipt(res)}
+	a.detail(res)
+	a.deadline()
+	writeJSON(a.w, http.StatusOK, d)
+	return nil
+}
+
+// streamed answers with server-sent events, one for each piece of text that became certain.
+type streamed struct {
+	answerBase
+	ids []int32 // of tokens not yet told
+}
+
+func (a *streamed) start(cached int) error {
+	a.cached = cached
+	h := a.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no") // proxies must not collect events
+	a.w.WriteHeader(http.StatusOK)
+	a.w.events = true
+	switch {
+	case a.j.chat:
+		c := a.choice("", nil, nil, "")
+		nothing := ""
+		c.Delta.Role, c.Delta.Content = "assistant", &nothing
+		return a.send(c)
+	case a.echo != "":
+		return a.send(a.choice(a.echo, nil, nil, ""))
+	}
+	return send(a.w, nil)
+}
+
+func (a *streamed) step(t engine.Step) error {
+	if a.j.tokenIDs && t.ID >= 0 {
+		a.ids = append(a.ids, t.ID)
+	}
+	if a.j.logprobs >= 0 {
+		if err := a.probs.add(t); err != nil {
+			return err
+		}
+	}
+	if t.Text == "" && (a.s.facts.hasText || len(a.ids) == 0) {
+		return nil
+	}
+	var lp any
+	if a.j.logprobs >= 0 {
+		lp = a.probs.object(a.j.chat, a.probs.certain())
+	}
+	c := a.choice(t.Text, lp, a.ids, "")
+	a.ids = a.ids[:0]
+	return a.send(c)
+}
+
+func (a *streamed) finish(res *engine.Answered) error {
+	var lp any
+	if a.j.logprobs >= 0 {
+		if l := a.probs.last(res.Finish); len(l) > 0 {
+			lp = a.probs.object(a.j.chat, l)
+		}
+	}
+	a.detail(res)
+	if err := a.send(a.choice("", lp, a.ids, res.Finish)); err != nil {
+		return err
+	}
+	if a.j.includeUsage || a.j.receipt {
+		d := document{head: a.head, Choices: []choice{}, Receipt: a.receipt(res)}
+		if a.j.includeUsage {
+			d.Usage = a.usage(res)
+		}
+		if err := a.sendDocument(d); err != nil {
+			return err
+		}
+	}
+	return send(a.w, []byte("data: [DONE]\n\n"))
+}
+
+func (a *streamed) send(c choice) error {
+	d := document{head: a.head, Choices: []choice{c}}
+	if a.j.includeUsage {
+		d.Usage = null{}
+	}
+	return a.sendDocument(d)
+}
+
+func (a *streamed) sendDocument(d document) error {
+	a.deadline()
+	return event(a.w, d)
+}
+
+// event sends one event at once.
+func event(w http.ResponseWriter, v any) error {
+	b, err := encode(v)
+	if err != nil {
+		return err
+	}
+	line := make([]byte, 0, len(b)+8)
+	line = append(append(append(line, "data: "...), b...), "\n\n"...)
+	return send(w, line)
+}
+
+// send writes and flushes. Errors wrap errGone.
+func send(w http.ResponseWriter, b []byte) error {
+	_, err := w.Write(b)
+	if err == nil {
+		err = http.NewResponseController(w).Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errGone, err)
+	}
+	return nil
+}
