@@ -267,8 +267,8 @@ type RouteParams struct {
 }
 
 // ExpertsParams: Out = Residual (or 0) + Σ over the row's route in rank order of weight · Down_e(act(Gate_e·In)·(Up_e·In)). Gate, Up and Down are expert
-// tensors (Count experts). In is Q8X or float32 as Gate needs. A row makes Top choices (of the Route buffer); the scratch buffers hold one entry per choice, so their
-// Len is Top × the entry's length, the entry's length a multiple of 16 (float32) or 32 (Q8X) so that entries of all rows lie evenly spaced.
+// tensors (Count experts). In is Q8X, Q8X2 (both rows are used) or float32 as Gate needs; Hidden likewise. A row makes Top choices (of the Route buffer); the scratch buffers hold one entry per choice, so their
+// Len is Top × the entry's length, the entry's length a multiple of 16 (float32), 32 (Q8X) or 128 (Q8X2) so that entries of all rows lie evenly spaced.
 type ExpertsParams struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -278,7 +278,7 @@ type ExpertsParams struct {
 	Out, Residual  uint32
 	Gathered       uint32 // In's type, Top × len(In): inputs in expert order
 	GateOut, UpOut uint32 // float32, Top × hidden
-	Hidden         uint32 // float32 or Q8X as Down needs, Top × hidden (may be GateOut when float32)
+	Hidden         uint32 // float32, Q8X or Q8X2 as Down needs, Top × hidden (may be GateOut when float32)
 	DownOut        uint32 // float32, Top × len(Out)
 }
 

@@ -296,14 +296,6 @@ func (k *checker) matrix(w uint32, expert bool) (t format.Tensor, float bool, er
 	return t, float, nil
 }
 
-// input is the type of the activations that a matrix is multiplied with.
-func input(float bool) format.ElemType {
-	if float {
-		return format.ElemF32
-	}
-	return format.ElemQ8X
-}
-
 // output proves that a buffer takes the output of a matrix: rows elements, and room for the rows that pad the last tile.
 func (k *checker) output(b uint32, t *format.Tensor) error {
 	if err := k.buffer(b, format.ElemF32, t.Rows); err != nil {

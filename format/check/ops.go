@@ -117,12 +117,20 @@ func (k *checker) results(out, q uint32, n uint64) error {
 	return nil
 }
 
+// form is the element type that a buffer of activations for a matrix must have: of quantised ones, one row or two as the buffer says.
+func (k *checker) form(b uint32, float bool) format.ElemType {
+	switch {
+	case float:
+		return format.ElemF32
+	case uint64(b) < uint64(len(k.p.Buffers)) && k.p.Buffers[b].Type == format.ElemQ8X2:
+		return format.ElemQ8X2
+	}
+	return format.ElemQ8X
+}
+
 // quantised proves a buffer of n quantised activations, in one or two rows.
 func (k *checker) quantised(b uint32, n uint64) error {
-	if uint64(b) < uint64(len(k.p.Buffers)) && k.p.Buffers[b].Type == format.ElemQ8X2 {
-		return k.buffer(b, format.ElemQ8X2, n)
-	}
-	return k.buffer(b, format.ElemQ8X, n)
+	return k.buffer(b, k.form(b, false), n)
 }
 
 func (k *checker) quantize(p *format.QuantizeParams, o *operands) error {
@@ -345,7 +353,8 @@ func (k *checker) expertsOp(p *format.ExpertsParams, o *operands) error {
 	case top == 0 || top > MaxTop:
 		return corrupt("%d choices per row", top)
 	}
-	if err := first(activation(p.Act), k.buffer(p.In, input(gateFloat), gate.Cols), k.buffer(p.Route, format.ElemRoute, top), k.output(p.Out, &down)); err != nil {
+	in, inner := k.form(p.In, gateFloat), k.form(p.Hidden, downFloat)
+	if err := first(activation(p.Act), k.buffer(p.In, in, gate.Cols), k.buffer(p.Route, format.ElemRoute, top), k.output(p.Out, &down)); err != nil {
 		return err
 	}
 	if experts := k.experts[p.Route]; uint64(experts) != gate.Count {
@@ -364,8 +373,8 @@ func (k *checker) expertsOp(p *format.ExpertsParams, o *operands) error {
 		t   format.ElemType
 		len uint64
 	}{
-		{p.Gathered, input(gateFloat), gate.Cols}, {p.GateOut, format.ElemF32, hidden}, {p.UpOut, format.ElemF32, hidden},
-		{p.Hidden, input(downFloat), hidden}, {p.DownOut, format.ElemF32, down.Rows},
+		{p.Gathered, in, gate.Cols}, {p.GateOut, format.ElemF32, hidden}, {p.UpOut, format.ElemF32, hidden},
+		{p.Hidden, inner, hidden}, {p.DownOut, format.ElemF32, down.Rows},
 	} {
 		if err := k.buffer(s.b, s.t, top*entry(s.t, s.len)); err != nil {
 			return err
@@ -388,8 +397,11 @@ func (k *checker) expertsOp(p *format.ExpertsParams, o *operands) error {
 
 // entry is the length of one choice's part of a scratch buffer for n elements.
 func entry(t format.ElemType, n uint64) uint64 {
-	if t == format.ElemQ8X {
+	switch t {
+	case format.ElemQ8X:
 		return (n + 31) &^ 31
+	case format.ElemQ8X2:
+		return (n + 127) &^ 127
 	}
 	return (n + 15) &^ 15
 }

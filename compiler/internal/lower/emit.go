@@ -205,7 +205,10 @@ func (e *emitter) experts(n *node, q format.ExpertsParams) {
 	// A scratch buffer holds one entry per choice of a row, evenly spaced, so an entry fills whole vectors.
 	top, hidden := uint64(n.in[1].width), n.w[0].Dims[1]
 	form := func(quantised bool) format.ElemType {
-		if quantised {
+		switch {
+		case quantised && n.fine:
+			return format.ElemQ8X2
+		case quantised:
 			return format.ElemQ8X
 		}
 		return format.ElemF32
@@ -216,7 +219,7 @@ func (e *emitter) experts(n *node, q format.ExpertsParams) {
 	q.UpOut = e.buf("experts_up", format.ElemF32, top*entry(format.ElemF32, hidden))
 	q.Hidden = q.GateOut
 	if quantised(n.w[2]) {
-		q.Hidden = e.buf("experts_hidden", format.ElemQ8X, top*entry(format.ElemQ8X, hidden))
+		q.Hidden = e.buf("experts_hidden", form(true), top*entry(form(true), hidden))
 	}
 	q.DownOut = e.buf("experts_down", format.ElemF32, top*entry(format.ElemF32, uint64(n.width)))
 	e.add(&q)
@@ -225,8 +228,11 @@ func (e *emitter) experts(n *node, q format.ExpertsParams) {
 
 // entry is the length of one entry of n elements in a scratch buffer.
 func entry(t format.ElemType, n uint64) uint64 {
-	if t == format.ElemQ8X {
+	switch t {
+	case format.ElemQ8X:
 		return (n + 31) &^ 31
+	case format.ElemQ8X2:
+		return (n + 127) &^ 127
 	}
 	return (n + 15) &^ 15
 }

@@ -6,6 +6,8 @@ import "jns/format"
 // activations adds no error there. The choice follows what it costs and what it gives (RATIONALE.md has the measurements): the matrices that make keys and values are
 // small, and what they get wrong is read again by every later position; the logits are computed for few rows, straight from their input; the output
 // projection of attention adds to the residual stream. Each costs a second pass of integer products over weights that are in registers already, and no more bytes.
+//
+// Where a router chooses experts, every matrix does: a small error before a router can change its choice, which is a large error after it.
 func markFine(g *graph) {
 	users := map[*node][]*node{}
 	for _, n := range g.nodes {
@@ -13,12 +15,25 @@ func markFine(g *graph) {
 			users[x] = append(users[x], n)
 		}
 	}
+	routed := g.routed()
 	for _, n := range g.nodes {
-		if _, ok := n.params.(*format.MatMulParams); !ok || !quantised(n.w[0]) || g.feedsExperts(n.in[0], users) {
-			continue
+		switch n.params.(type) {
+		case *format.MatMulParams:
+			n.fine = quantised(n.w[0]) && (routed || fromAttention(n.in[0]) || g.endsIn(n, users))
+		case *format.ExpertsParams:
+			n.fine = quantised(n.w[0])
 		}
-		n.fine = fromAttention(n.in[0]) || g.endsIn(n, users)
 	}
+}
+
+// routed says whether a router chooses experts.
+func (g *graph) routed() bool {
+	for _, n := range g.nodes {
+		if _, ok := n.params.(*format.RouteParams); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // fromAttention says whether x is the result of attention.
@@ -48,16 +63,6 @@ func (g *graph) endsIn(n *node, users map[*node][]*node) bool {
 			if u.residual == nil && len(compact(u.in)) == 1 && g.endsIn(u, users) {
 				return true
 			}
-		}
-	}
-	return false
-}
-
-// feedsExperts says whether experts read x too: they take it in one row.
-func (g *graph) feedsExperts(x *node, users map[*node][]*node) bool {
-	for _, u := range users[x] {
-		if _, ok := u.params.(*format.ExpertsParams); ok && u.in[0] == x {
-			return true
 		}
 	}
 	return false

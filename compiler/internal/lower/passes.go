@@ -163,6 +163,7 @@ func markQuantised(g *graph) {
 			quantisedIn = quantised(n.parts[0].w[0])
 		case *format.ExpertsParams:
 			quantisedIn = quantised(n.w[0])
+			n.in[0].wantFine = quantisedIn && n.fine
 		}
 		for i, x := range n.in {
 			if x == nil {

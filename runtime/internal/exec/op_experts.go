@@ -6,6 +6,7 @@ import (
 
 	"jns/format"
 	"jns/kernels"
+	"jns/kernels/tile"
 	"jns/runtime/internal/sched"
 )
 
@@ -71,11 +72,22 @@ func entryF32(b *buffer, top, i int) []float32 {
 	return unsafe.Slice((*float32)(entry(b, top, i)), b.len/top)
 }
 
+// entryBytes is entry i of a quantised buffer, or its first row; entryRest its second row, which lies right behind.
+func entryBytes(b *buffer, top, i int) []byte {
+	return unsafe.Slice((*byte)(entry(b, top, i)), tile.Q8XRowBytes(b.len/top))
+}
+
+func entryRest(b *buffer, top, i int) []byte {
+	n := tile.Q8XRowBytes(b.len / top)
+	return unsafe.Slice((*byte)(unsafe.Add(entry(b, top, i), n)), n)
+}
+
 func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 	e := &experts{in: m.buf(p.In), route: m.buf(p.Route), gate: m.weight(p.Gate), up: m.weight(p.Up), down: m.weight(p.Down), act: kernels.Act(p.Act),
 		out: m.buf(p.Out), residual: m.buf(p.Residual), gathered: m.buf(p.Gathered), gateOut: m.buf(p.GateOut), upOut: m.buf(p.UpOut),
 		hidden: m.buf(p.Hidden), downOut: m.buf(p.DownOut), selected: selected}
 	e.top = e.route.len
+	hidden := int(e.gate.Rows)
 	for _, w := range []*weight{e.gate, e.up, e.down} {
 		if err := m.bindMatMul(w); err != nil {
 			return err
@@ -99,9 +111,16 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 			if i >= n {
 				return
 			}
-			size := int(e.gathered.stride) / e.top
-			src := e.in.row(int(m.picks.from[i]) / e.top)
-			copy(unsafe.Slice((*byte)(entry(e.gathered, e.top, i)), size), unsafe.Slice((*byte)(src), size))
+			row := int(m.picks.from[i]) / e.top
+			switch e.in.typ {
+			case format.ElemF32:
+				copy(entryF32(e.gathered, e.top, i), e.in.f32(row))
+			case format.ElemQ8X2:
+				copy(entryRest(e.gathered, e.top, i), e.in.rest(row))
+				fallthrough
+			default:
+				copy(entryBytes(e.gathered, e.top, i), e.in.bytes(row))
+			}
 		}
 	})
 	m.expertProducts(e, e.gathered, []expertProduct{{e.gate, e.gateOut}, {e.up, e.upOut}})
@@ -113,13 +132,14 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 			}
 			g := entryF32(e.gateOut, e.top, i)
 			m.vec.ActMul(g, g, entryF32(e.upOut, e.top, i), e.act)
-			switch e.hidden.typ {
-			case format.ElemQ8X:
-				m.vec.Quantize(unsafe.Slice((*byte)(entry(e.hidden, e.top, i)), int(e.hidden.stride)/e.top), g)
-			default:
-				if e.hidden.base != e.gateOut.base {
-					copy(entryF32(e.hidden, e.top, i), g)
-				}
+			switch {
+			case e.hidden.typ == format.ElemQ8X:
+				m.vec.Quantize(entryBytes(e.hidden, e.top, i)[:tile.Q8XRowBytes(hidden)], g[:hidden])
+			case e.hidden.typ == format.ElemQ8X2:
+				n := tile.Q8XRowBytes(hidden)
+				m.vec.QuantizeFine(entryBytes(e.hidden, e.top, i)[:n], entryRest(e.hidden, e.top, i)[:n], g[:hidden])
+			case e.hidden.base != e.gateOut.base:
+				copy(entryF32(e.hidden, e.top, i), g)
 			}
 		}
 	})
@@ -187,8 +207,13 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 	for _, q := range list {
 		tiles = max(tiles, q.w.layout.TileRows(int(q.w.Rows)))
 	}
-	step := max(pieceBytes/w0.stride, 1)
+	step := min(max(pieceBytes/w0.stride, 1), tiles)
 	cuts := (tiles + step - 1) / step
+	if in.typ == format.ElemQ8X2 {
+		for i := range m.work {
+			m.work[i].need(2 * step * 16 * pieceBatch)
+		}
+	}
 	m.step(e.selected, func(w *worker, next *sched.Counter) {
 		p := &m.picks
 		for {
@@ -203,14 +228,36 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 				continue
 			}
 			first, count := int(p.start[x]), int(p.start[x+1]-p.start[x])
-			var a kernels.MatMulArgs
-			a.W = unsafe.Add(q.w.parts[x].base, uintptr(t0)*uintptr(q.w.stride))
-			a.WStride, a.Tiles, a.Cols = uintptr(q.w.stride), n, int(q.w.Cols)
-			a.X, a.XStride, a.N = entry(in, e.top, first), in.stride/uintptr(e.top), count
-			a.Y = unsafe.Add(entry(q.out, e.top, first), 4*t0*q.w.layout.Rows)
-			a.YStride = q.out.stride / uintptr(e.top)
-			q.w.mm.Func(&a)
-			w.calls[q.w.counter]++
+			for end := first + count; first < end; first += pieceBatch {
+				m.expertPiece(w, q, in, e.top, x, t0, n, first, min(pieceBatch, end-first))
+			}
 		}
 	})
+}
+
+// expertPiece multiplies tile rows t0 … t0+tiles-1 of expert x with count entries from the first on.
+func (m *Model) expertPiece(w *worker, q *expertProduct, in *buffer, top, x, t0, tiles, first, count int) {
+	var a kernels.MatMulArgs
+	a.W = unsafe.Add(q.w.parts[x].base, uintptr(t0)*uintptr(q.w.stride))
+	a.WStride, a.Tiles, a.Cols = uintptr(q.w.stride), tiles, int(q.w.Cols)
+	a.X, a.XStride, a.N = entry(in, top, first), in.stride/uintptr(top), count
+	row0 := t0 * q.w.layout.Rows
+	fine := in.typ == format.ElemQ8X2
+	if fine {
+		a.XStride, a.N = a.XStride/2, 2*count
+		a.Y, a.YStride = unsafe.Pointer(unsafe.SliceData(w.scratch)), uintptr((tiles*q.w.layout.Rows+15)&^15*4)
+	} else {
+		a.Y, a.YStride = unsafe.Add(entry(q.out, top, first), 4*row0), q.out.stride/uintptr(top)
+	}
+	q.w.mm.Func(&a)
+	w.calls[q.w.counter]++
+	if !fine {
+		return
+	}
+	rows := min(tiles*q.w.layout.Rows, int(q.w.Rows)-row0)
+	for i := range count {
+		y := unsafe.Slice((*float32)(unsafe.Add(a.Y, uintptr(2*i)*a.YStride)), rows)
+		rest := unsafe.Slice((*float32)(unsafe.Add(a.Y, uintptr(2*i+1)*a.YStride)), rows)
+		m.vec.AddScaled(entryF32(q.out, top, first+i)[row0:row0+rows], y, rest, 1)
+	}
 }
