@@ -30,6 +30,7 @@ func fillVec(set string, v *Vec) {
 		v.Set = cpu.AVX512VNNI
 	}
 	v.Quantize = w.quantize
+	v.QuantizeFine = w.quantizeFine
 	v.RMSNorm = w.rmsNorm
 	v.LayerNorm = w.layerNorm
 	v.Rope = w.rope
@@ -65,6 +66,15 @@ func (w wide) quantize(dst []byte, x []float32) {
 	}
 	a := amd64.VecArgs{Dst: unsafe.Pointer(unsafe.SliceData(dst[:n*48])), A: at(x, n*32), N: n}
 	amd64.Vec_quantize_avx2(&a)
+}
+
+func (w wide) quantizeFine(hi, lo []byte, x []float32) {
+	n := len(x) / 32
+	if n == 0 {
+		return
+	}
+	a := amd64.VecArgs{Dst: unsafe.Pointer(unsafe.SliceData(hi[:n*48])), C: unsafe.Pointer(unsafe.SliceData(lo[:n*48])), A: at(x, n*32), N: n}
+	amd64.Vec_quantizefine_avx2(&a)
 }
 
 func (w wide) rmsNorm(dst, x, wt []float32, eps float32) {

@@ -14,7 +14,7 @@ func BenchmarkVec(b *testing.B) {
 	const n = 4096
 	x, y, dst := fill(r, 0, n), fill(r, 0, n), make([]float32, n)
 	logits := fill(r, 0, 256<<10)
-	q := make([]byte, n/32*48)
+	q, q2 := make([]byte, n/32*48), make([]byte, n/32*48)
 	page := make([]uint16, 128*KVChunk)
 	cos, sin := make([]float32, 64), make([]float32, 64)
 	for i := range cos {
@@ -35,6 +35,7 @@ func BenchmarkVec(b *testing.B) {
 			run   func()
 		}{
 			{"Quantize", n * 4, func() { v.Quantize(q, x) }},
+			{"QuantizeFine", n * 4, func() { v.QuantizeFine(q, q2, x) }},
 			{"RMSNorm", n * 4, func() { v.RMSNorm(dst, x, y, 1e-5) }},
 			{"LayerNorm", n * 4, func() { v.LayerNorm(dst, x, y, y, 1e-5) }},
 			{"AddScaled", n * 4, func() { v.AddScaled(dst, x, y, 1) }},

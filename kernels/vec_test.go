@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -199,6 +200,15 @@ func TestQuantizeHasTheBitsOfScalar(t *testing.T) {
 			scalar.Quantize(want, x)
 			v.Quantize(got, x)
 			require.Equal(t, want, got)
+
+			want2, got2 := bytes.Clone(want), bytes.Clone(want)
+			for i := range want {
+				want[i], got[i], want2[i], got2[i] = 0xa5, 0xa5, 0xa5, 0xa5
+			}
+			scalar.QuantizeFine(want, want2, x)
+			v.QuantizeFine(got, got2, x)
+			require.Equal(t, want, got)
+			require.Equal(t, want2, got2)
 		})
 	})
 }

@@ -104,6 +104,11 @@ func Vec_expsum_avx2(a *VecArgs)
 //go:noescape
 func Vec_quantize_avx2(a *VecArgs)
 
+// Vec_quantizefine_avx2 is scalar.QuantizeFine: N blocks (at least 1) of A to Dst, what rounding left of them to C.
+//
+//go:noescape
+func Vec_quantizefine_avx2(a *VecArgs)
+
 // Vec_ropepairs_avx2 is scalar.Rope without neox on Dst, N a multiple of 4 pairs, A cosines, B sines.
 //
 //go:noescape

@@ -2277,14 +2277,15 @@ TEXT ·Vec_quantize_avx2(SB), NOSPLIT, $0-8
 	VMOVSS  vec_avx2_42fe0000<>+0(SB), X11
 	VMOVDQU vec_avx2_bytes80<>+0(SB), Y12
 	VPXOR   Y13, Y13, Y13
-	MOVL    $0x72000000, BX
+	MOVL    $0x72000000, SI
 
 loop82:
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VMOVUPS 64(DX), Y2
+	VMOVUPS 96(DX), Y3
+
 	// Largest magnitude of the block, as bits.
-	VMOVUPS      (DX), Y0
-	VMOVUPS      32(DX), Y1
-	VMOVUPS      64(DX), Y2
-	VMOVUPS      96(DX), Y3
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y0, Y4
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y1, Y5
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y2, Y6
@@ -2298,53 +2299,53 @@ loop82:
 	VPMAXUD      X6, X4, X4
 	VPSHUFD      $0x01, X4, X6
 	VPMAXUD      X6, X4, X4
-	VMOVD        X4, SI
-	LEAL         -226492416(SI), DI
-	CMPL         DI, BX
+	VMOVD        X4, BX
+	LEAL         -226492416(BX), DI
+	CMPL         DI, SI
 	JAE          special83
 
 	// d = amax/127, codes by 1/d.
 	VDIVSS       X11, X4, X8
 	VDIVSS       X8, X10, X9
 	VBROADCASTSS X9, Y9
-	VMULPS       Y9, Y0, Y0
-	VCVTPS2DQ    Y0, Y0
-	VMULPS       Y9, Y1, Y1
-	VCVTPS2DQ    Y1, Y1
-	VMULPS       Y9, Y2, Y2
-	VCVTPS2DQ    Y2, Y2
-	VMULPS       Y9, Y3, Y3
-	VCVTPS2DQ    Y3, Y3
-	VPACKSSDW    Y1, Y0, Y0
-	VPACKSSDW    Y3, Y2, Y2
-	VPACKSSWB    Y2, Y0, Y0
-	VMOVDQU      vec_avx2_unpack<>+0(SB), Y1
-	VPERMD       Y0, Y1, Y0
-	VMOVDQU      Y0, (CX)
+	VMULPS       Y9, Y0, Y4
+	VCVTPS2DQ    Y4, Y4
+	VMULPS       Y9, Y1, Y5
+	VCVTPS2DQ    Y5, Y5
+	VMULPS       Y9, Y2, Y6
+	VCVTPS2DQ    Y6, Y6
+	VMULPS       Y9, Y3, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPACKSSDW    Y5, Y4, Y4
+	VPACKSSDW    Y7, Y6, Y6
+	VPACKSSWB    Y6, Y4, Y4
+	VMOVDQU      vec_avx2_unpack<>+0(SB), Y5
+	VPERMD       Y4, Y5, Y4
+	VMOVDQU      Y4, (CX)
 
 	// Sums of code + 128 over groups of eight.
-	VPXOR        Y12, Y0, Y0
-	VPSADBW      Y13, Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPUNPCKLQDQ  X1, X0, X2
-	VPUNPCKHQDQ  X1, X0, X3
-	VPADDQ       X3, X2, X2
-	VMOVQ        X2, SI
-	VPEXTRQ      $0x01, X2, DI
-	ADDQ         SI, DI
-	SUBL         $0x00000800, SI
+	VPXOR        Y12, Y4, Y4
+	VPSADBW      Y13, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VPUNPCKLQDQ  X5, X4, X6
+	VPUNPCKHQDQ  X5, X4, X7
+	VPADDQ       X7, X6, X6
+	VMOVQ        X6, BX
+	VPEXTRQ      $0x01, X6, DI
+	ADDQ         BX, DI
+	SUBL         $0x00000800, BX
 	SUBL         $0x00001000, DI
-	VXORPS       X3, X3, X3
-	VCVTSI2SSL   DI, X3, X3
-	VMULSS       X8, X3, X3
+	VXORPS       X7, X7, X7
+	VCVTSI2SSL   DI, X7, X7
+	VMULSS       X8, X7, X7
 	VMOVSS       X8, 32(CX)
-	VMOVSS       X3, 36(CX)
+	VMOVSS       X7, 36(CX)
 	NEGL         DI
-	NEGL         SI
+	NEGL         BX
 	SHLL         $0x07, DI
-	SHLL         $0x07, SI
+	SHLL         $0x07, BX
 	MOVL         DI, 40(CX)
-	MOVL         SI, 44(CX)
+	MOVL         BX, 44(CX)
 
 next84:
 	ADDQ $0x30, CX
@@ -2358,7 +2359,7 @@ special83:
 	// A zero block, or one with Inf or NaN.
 	VMOVDQU Y13, (CX)
 	VMOVDQU X13, 32(CX)
-	CMPL    SI, $0x0d800000
+	CMPL    BX, $0x0d800000
 	JB      next84
 	MOVL    $0x7fc00000, DI
 	MOVL    DI, 32(CX)
@@ -2395,6 +2396,190 @@ DATA vec_avx2_unpack<>+24(SB)/4, $0x00000003
 DATA vec_avx2_unpack<>+28(SB)/4, $0x00000007
 GLOBL vec_avx2_unpack<>(SB), RODATA|NOPTR, $32
 
+// func Vec_quantizefine_avx2(a *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·Vec_quantizefine_avx2(SB), NOSPLIT, $0-8
+	MOVQ    a+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    8(AX), BX
+	MOVQ    32(AX), AX
+	VMOVSS  vec_avx2_3f800000<>+0(SB), X10
+	VMOVSS  vec_avx2_42fe0000<>+0(SB), X11
+	VMOVDQU vec_avx2_bytes80<>+0(SB), Y12
+	VPXOR   Y13, Y13, Y13
+	MOVL    $0x72000000, DI
+
+loop85:
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 64(BX), Y2
+	VMOVUPS 96(BX), Y3
+
+	// Largest magnitude of the block, as bits.
+	VANDPS       vec_avx2_7fffffff<>+0(SB), Y0, Y4
+	VANDPS       vec_avx2_7fffffff<>+0(SB), Y1, Y5
+	VANDPS       vec_avx2_7fffffff<>+0(SB), Y2, Y6
+	VANDPS       vec_avx2_7fffffff<>+0(SB), Y3, Y7
+	VPMAXUD      Y6, Y4, Y4
+	VPMAXUD      Y7, Y5, Y5
+	VPMAXUD      Y5, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X6
+	VPMAXUD      X6, X4, X4
+	VPSHUFD      $0x0e, X4, X6
+	VPMAXUD      X6, X4, X4
+	VPSHUFD      $0x01, X4, X6
+	VPMAXUD      X6, X4, X4
+	VMOVD        X4, SI
+	LEAL         -226492416(SI), R8
+	CMPL         R8, DI
+	JAE          special86
+
+	// d = amax/127, codes by 1/d.
+	VDIVSS       X11, X4, X8
+	VDIVSS       X8, X10, X9
+	VBROADCASTSS X9, Y9
+	VMULPS       Y9, Y0, Y4
+	VCVTPS2DQ    Y4, Y4
+	VMULPS       Y9, Y1, Y5
+	VCVTPS2DQ    Y5, Y5
+	VMULPS       Y9, Y2, Y6
+	VCVTPS2DQ    Y6, Y6
+	VMULPS       Y9, Y3, Y7
+	VCVTPS2DQ    Y7, Y7
+	VBROADCASTSS X8, Y14
+	VCVTDQ2PS    Y4, Y15
+	VFNMADD231PS Y14, Y15, Y0
+	VCVTDQ2PS    Y5, Y15
+	VFNMADD231PS Y14, Y15, Y1
+	VCVTDQ2PS    Y6, Y15
+	VFNMADD231PS Y14, Y15, Y2
+	VCVTDQ2PS    Y7, Y15
+	VFNMADD231PS Y14, Y15, Y3
+	VPACKSSDW    Y5, Y4, Y4
+	VPACKSSDW    Y7, Y6, Y6
+	VPACKSSWB    Y6, Y4, Y4
+	VMOVDQU      vec_avx2_unpack<>+0(SB), Y5
+	VPERMD       Y4, Y5, Y4
+	VMOVDQU      Y4, (CX)
+
+	// Sums of code + 128 over groups of eight.
+	VPXOR        Y12, Y4, Y4
+	VPSADBW      Y13, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VPUNPCKLQDQ  X5, X4, X6
+	VPUNPCKHQDQ  X5, X4, X7
+	VPADDQ       X7, X6, X6
+	VMOVQ        X6, SI
+	VPEXTRQ      $0x01, X6, R8
+	ADDQ         SI, R8
+	SUBL         $0x00000800, SI
+	SUBL         $0x00001000, R8
+	VXORPS       X7, X7, X7
+	VCVTSI2SSL   R8, X7, X7
+	VMULSS       X8, X7, X7
+	VMOVSS       X8, 32(CX)
+	VMOVSS       X7, 36(CX)
+	NEGL         R8
+	NEGL         SI
+	SHLL         $0x07, R8
+	SHLL         $0x07, SI
+	MOVL         R8, 40(CX)
+	MOVL         SI, 44(CX)
+
+	// Largest magnitude of the block, as bits.
+	VANDPS       vec_avx2_7fffffff<>+0(SB), Y0, Y4
+	VANDPS       vec_avx2_7fffffff<>+0(SB), Y1, Y5
+	VANDPS       vec_avx2_7fffffff<>+0(SB), Y2, Y6
+	VANDPS       vec_avx2_7fffffff<>+0(SB), Y3, Y7
+	VPMAXUD      Y6, Y4, Y4
+	VPMAXUD      Y7, Y5, Y5
+	VPMAXUD      Y5, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X6
+	VPMAXUD      X6, X4, X4
+	VPSHUFD      $0x0e, X4, X6
+	VPMAXUD      X6, X4, X4
+	VPSHUFD      $0x01, X4, X6
+	VPMAXUD      X6, X4, X4
+	VMOVD        X4, SI
+	LEAL         -226492416(SI), R8
+	CMPL         R8, DI
+	JAE          exact87
+
+	// d = amax/127, codes by 1/d.
+	VDIVSS       X11, X4, X8
+	VDIVSS       X8, X10, X9
+	VBROADCASTSS X9, Y9
+	VMULPS       Y9, Y0, Y4
+	VCVTPS2DQ    Y4, Y4
+	VMULPS       Y9, Y1, Y5
+	VCVTPS2DQ    Y5, Y5
+	VMULPS       Y9, Y2, Y6
+	VCVTPS2DQ    Y6, Y6
+	VMULPS       Y9, Y3, Y7
+	VCVTPS2DQ    Y7, Y7
+	VPACKSSDW    Y5, Y4, Y4
+	VPACKSSDW    Y7, Y6, Y6
+	VPACKSSWB    Y6, Y4, Y4
+	VMOVDQU      vec_avx2_unpack<>+0(SB), Y5
+	VPERMD       Y4, Y5, Y4
+	VMOVDQU      Y4, (DX)
+
+	// Sums of code + 128 over groups of eight.
+	VPXOR        Y12, Y4, Y4
+	VPSADBW      Y13, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VPUNPCKLQDQ  X5, X4, X6
+	VPUNPCKHQDQ  X5, X4, X7
+	VPADDQ       X7, X6, X6
+	VMOVQ        X6, SI
+	VPEXTRQ      $0x01, X6, R8
+	ADDQ         SI, R8
+	SUBL         $0x00000800, SI
+	SUBL         $0x00001000, R8
+	VXORPS       X7, X7, X7
+	VCVTSI2SSL   R8, X7, X7
+	VMULSS       X8, X7, X7
+	VMOVSS       X8, 32(DX)
+	VMOVSS       X7, 36(DX)
+	NEGL         R8
+	NEGL         SI
+	SHLL         $0x07, R8
+	SHLL         $0x07, SI
+	MOVL         R8, 40(DX)
+	MOVL         SI, 44(DX)
+
+next88:
+	ADDQ $0x30, CX
+	ADDQ $0x30, DX
+	SUBQ $-128, BX
+	DECQ AX
+	JNZ  loop85
+	VZEROUPPER
+	RET
+
+exact87:
+	// Nothing is left of a block; what is left is never Inf nor NaN.
+	VMOVDQU Y13, (DX)
+	VMOVDQU X13, 32(DX)
+	JMP     next88
+
+special86:
+	// A zero block, or one with Inf or NaN.
+	VMOVDQU Y13, (CX)
+	VMOVDQU X13, 32(CX)
+	VMOVDQU Y13, (DX)
+	VMOVDQU X13, 32(DX)
+	CMPL    SI, $0x0d800000
+	JB      next88
+	MOVL    $0x7fc00000, R8
+	MOVL    R8, 32(CX)
+	MOVL    R8, 36(CX)
+	MOVL    $0x7fc00000, R8
+	MOVL    R8, 32(DX)
+	MOVL    R8, 36(DX)
+	JMP     next88
+
 // func Vec_ropepairs_avx2(a *byte)
 // Requires: AVX, AVX2
 TEXT ·Vec_ropepairs_avx2(SB), NOSPLIT, $0-8
@@ -2406,7 +2591,7 @@ TEXT ·Vec_ropepairs_avx2(SB), NOSPLIT, $0-8
 	VMOVUPS vec_avx2_pairs<>+0(SB), Y5
 	VMOVUPS vec_avx2_evens<>+0(SB), Y6
 
-loop85:
+loop89:
 	VMOVUPS   (DX), X0
 	VMOVUPS   (BX), X1
 	VPERMPS   Y0, Y5, Y0
@@ -2422,7 +2607,7 @@ loop85:
 	ADDQ      $0x10, BX
 	ADDQ      $0x20, CX
 	SUBQ      $0x04, AX
-	JNZ       loop85
+	JNZ       loop89
 	VZEROUPPER
 	RET
 
@@ -2454,7 +2639,7 @@ TEXT ·Vec_storek_avx2(SB), NOSPLIT, $0-8
 	MOVQ 8(AX), DX
 	MOVQ 32(AX), AX
 
-loop86:
+loop90:
 	VMOVUPS   (DX), Y0
 	VCVTPS2PH $0x00, Y0, X0
 	VPEXTRW   $0x00, X0, (CX)
@@ -2468,7 +2653,7 @@ loop86:
 	ADDQ      $0x20, DX
 	ADDQ      $0x00000400, CX
 	SUBQ      $0x08, AX
-	JNZ       loop86
+	JNZ       loop90
 	VZEROUPPER
 	RET
 
@@ -2480,12 +2665,12 @@ TEXT ·Vec_storev_avx2(SB), NOSPLIT, $0-8
 	MOVQ 8(AX), DX
 	MOVQ 32(AX), AX
 
-loop87:
+loop91:
 	VMOVUPS   (DX), Y0
 	VCVTPS2PH $0x00, Y0, (CX)
 	ADDQ      $0x20, DX
 	ADDQ      $0x10, CX
 	SUBQ      $0x08, AX
-	JNZ       loop87
+	JNZ       loop91
 	VZEROUPPER
 	RET

@@ -199,6 +199,38 @@ func TestQuantizeMarksBlocksThatAreNotNumbers(t *testing.T) {
 	require.Equal(t, make([]byte, tile.Q8XBytes), dst)
 }
 
+// hi + lo is x to a 254th of half of hi's step, and the bits of both are a promise.
+func TestQuantizeFineHoldsFifteenBitsAndKeepsItsBits(t *testing.T) {
+	const n = 32 * 64
+	x := make([]float32, n)
+	s := uint32(1)
+	for i := range x {
+		s = s*1664525 + 1013904223
+		x[i] = float32(int32(s)>>8) * pow2(int32(i/32)-40)
+		if i/32 == 5 || i%31 == 0 {
+			x[i] = 0
+		}
+	}
+	hi, lo := make([]byte, tile.Q8XRowBytes(n)), make([]byte, tile.Q8XRowBytes(n))
+	QuantizeFine(hi, lo, x)
+	plain := make([]byte, len(hi))
+	Quantize(plain, x)
+	require.Equal(t, plain, hi)
+	for i := range x {
+		b := i / 32 * tile.Q8XBytes
+		dh := math.Float32frombits(binary.LittleEndian.Uint32(hi[b+tile.Q8XD:]))
+		dl := math.Float32frombits(binary.LittleEndian.Uint32(lo[b+tile.Q8XD:]))
+		require.LessOrEqual(t, dl, dh*(0.50001/127))
+		got := float64(dh)*float64(int8(hi[b+i%32])) + float64(dl)*float64(int8(lo[b+i%32]))
+		require.InDelta(t, x[i], got, float64(dh)/253.9)
+	}
+	var h uint64 = 14695981039346656037
+	for _, b := range append(hi, lo...) {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	require.Equal(t, uint64(goldenQuantizeFine), h)
+}
+
 func TestArgMaxIsLowestIndexAndSeesNonFinite(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, c := range []struct {

@@ -34,6 +34,7 @@ func vecFile(v *vm) {
 	if !v.wide {
 		// The AVX-512 set uses these functions too.
 		v.quantize()
+		v.quantizeFine()
 		v.ropePairs()
 		v.storeK()
 		v.storeV()
