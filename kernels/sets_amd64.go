@@ -442,11 +442,12 @@ var avx2Products = []product{
 }
 
 var avx512Floats = []floatProduct{
-	{layout: tile.F32x16, name: "gemm_f32x16_f32_32x6_avx512vnni", groups: []floatGroup{
+	{layout: tile.F32x16, name: "gemm_f32x16_f32_32x12_avx512vnni", groups: []floatGroup{
 		{tiles: 4, only: true, kernels: []panel{
 			{1, amd64.Gemv_f32x16_f32_64x1_avx512vnni},
 		}},
 		{tiles: 2, kernels: []panel{
+			{12, amd64.Gemv_f32x16_f32_32x12_avx512vnni},
 			{6, amd64.Gemv_f32x16_f32_32x6_avx512vnni},
 			{4, amd64.Gemv_f32x16_f32_32x4_avx512vnni},
 			{2, amd64.Gemv_f32x16_f32_32x2_avx512vnni},
@@ -459,11 +460,12 @@ var avx512Floats = []floatProduct{
 			{1, amd64.Gemv_f32x16_f32_16x1_avx512vnni},
 		}},
 	}},
-	{layout: tile.F16x16, name: "gemm_f16x16_f32_32x6_avx512vnni", groups: []floatGroup{
+	{layout: tile.F16x16, name: "gemm_f16x16_f32_32x12_avx512vnni", groups: []floatGroup{
 		{tiles: 4, only: true, kernels: []panel{
 			{1, amd64.Gemv_f16x16_f32_64x1_avx512vnni},
 		}},
 		{tiles: 2, kernels: []panel{
+			{12, amd64.Gemv_f16x16_f32_32x12_avx512vnni},
 			{6, amd64.Gemv_f16x16_f32_32x6_avx512vnni},
 			{4, amd64.Gemv_f16x16_f32_32x4_avx512vnni},
 			{2, amd64.Gemv_f16x16_f32_32x2_avx512vnni},
@@ -476,11 +478,12 @@ var avx512Floats = []floatProduct{
 			{1, amd64.Gemv_f16x16_f32_16x1_avx512vnni},
 		}},
 	}},
-	{layout: tile.BF16x16, name: "gemm_bf16x16_f32_32x6_avx512vnni", groups: []floatGroup{
+	{layout: tile.BF16x16, name: "gemm_bf16x16_f32_32x12_avx512vnni", groups: []floatGroup{
 		{tiles: 4, only: true, kernels: []panel{
 			{1, amd64.Gemv_bf16x16_f32_64x1_avx512vnni},
 		}},
 		{tiles: 2, kernels: []panel{
+			{12, amd64.Gemv_bf16x16_f32_32x12_avx512vnni},
 			{6, amd64.Gemv_bf16x16_f32_32x6_avx512vnni},
 			{4, amd64.Gemv_bf16x16_f32_32x4_avx512vnni},
 			{2, amd64.Gemv_bf16x16_f32_32x2_avx512vnni},
@@ -496,31 +499,34 @@ var avx512Floats = []floatProduct{
 }
 
 var avx2Floats = []floatProduct{
-	{layout: tile.F32x16, name: "gemm_f32x16_f32_16x4_avx2", groups: []floatGroup{
+	{layout: tile.F32x16, name: "gemm_f32x16_f32_16x6_avx2", groups: []floatGroup{
 		{tiles: 2, only: true, kernels: []panel{
 			{1, amd64.Gemv_f32x16_f32_32x1_avx2},
 		}},
 		{tiles: 1, kernels: []panel{
+			{6, amd64.Gemv_f32x16_f32_16x6_avx2},
 			{4, amd64.Gemv_f32x16_f32_16x4_avx2},
 			{2, amd64.Gemv_f32x16_f32_16x2_avx2},
 			{1, amd64.Gemv_f32x16_f32_16x1_avx2},
 		}},
 	}},
-	{layout: tile.F16x16, name: "gemm_f16x16_f32_16x4_avx2", groups: []floatGroup{
+	{layout: tile.F16x16, name: "gemm_f16x16_f32_16x6_avx2", groups: []floatGroup{
 		{tiles: 2, only: true, kernels: []panel{
 			{1, amd64.Gemv_f16x16_f32_32x1_avx2},
 		}},
 		{tiles: 1, kernels: []panel{
+			{6, amd64.Gemv_f16x16_f32_16x6_avx2},
 			{4, amd64.Gemv_f16x16_f32_16x4_avx2},
 			{2, amd64.Gemv_f16x16_f32_16x2_avx2},
 			{1, amd64.Gemv_f16x16_f32_16x1_avx2},
 		}},
 	}},
-	{layout: tile.BF16x16, name: "gemm_bf16x16_f32_16x4_avx2", groups: []floatGroup{
+	{layout: tile.BF16x16, name: "gemm_bf16x16_f32_16x6_avx2", groups: []floatGroup{
 		{tiles: 2, only: true, kernels: []panel{
 			{1, amd64.Gemv_bf16x16_f32_32x1_avx2},
 		}},
 		{tiles: 1, kernels: []panel{
+			{6, amd64.Gemv_bf16x16_f32_16x6_avx2},
 			{4, amd64.Gemv_bf16x16_f32_16x4_avx2},
 			{2, amd64.Gemv_bf16x16_f32_16x2_avx2},
 			{1, amd64.Gemv_bf16x16_f32_16x1_avx2},

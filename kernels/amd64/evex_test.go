@@ -15,9 +15,9 @@ import (
 
 // keep makes the linker keep the functions that the test looks at.
 var keep = []any{
-	Gemv_bf16x16_f32_32x1_avx2, Gemv_bf16x16_f32_16x1_avx2, Gemv_bf16x16_f32_16x2_avx2, Gemv_bf16x16_f32_16x4_avx2,
-	Gemv_f16x16_f32_32x1_avx2, Gemv_f16x16_f32_16x1_avx2, Gemv_f16x16_f32_16x2_avx2, Gemv_f16x16_f32_16x4_avx2, Gemv_f32x16_f32_32x1_avx2,
-	Gemv_f32x16_f32_16x1_avx2, Gemv_f32x16_f32_16x2_avx2, Gemv_f32x16_f32_16x4_avx2, Panel_u8s_q8x_8x1_avx2, Panel_u8s_q8x_8x2_avx2,
+	Gemv_bf16x16_f32_32x1_avx2, Gemv_bf16x16_f32_16x1_avx2, Gemv_bf16x16_f32_16x2_avx2, Gemv_bf16x16_f32_16x4_avx2, Gemv_bf16x16_f32_16x6_avx2,
+	Gemv_f16x16_f32_32x1_avx2, Gemv_f16x16_f32_16x1_avx2, Gemv_f16x16_f32_16x2_avx2, Gemv_f16x16_f32_16x4_avx2, Gemv_f16x16_f32_16x6_avx2, Gemv_f32x16_f32_32x1_avx2,
+	Gemv_f32x16_f32_16x1_avx2, Gemv_f32x16_f32_16x2_avx2, Gemv_f32x16_f32_16x4_avx2, Gemv_f32x16_f32_16x6_avx2, Panel_u8s_q8x_8x1_avx2, Panel_u8s_q8x_8x2_avx2,
 	Panel_u8s_q8x_8x4_avx2, Panel_u4s_q8x_8x1_avx2, Panel_u4s_q8x_8x2_avx2, Panel_u4s_q8x_8x4_avx2, Panel_u5s_q8x_8x1_avx2,
 	Panel_u5s_q8x_8x2_avx2, Panel_u5s_q8x_8x4_avx2, Panel_u4m_q8x_8x1_avx2, Panel_u4m_q8x_8x2_avx2, Panel_u4m_q8x_8x4_avx2,
 	Panel_u5m_q8x_8x1_avx2, Panel_u5m_q8x_8x2_avx2, Panel_u5m_q8x_8x4_avx2, Panel_u6g_q8x_8x1_avx2, Panel_u6g_q8x_8x2_avx2,

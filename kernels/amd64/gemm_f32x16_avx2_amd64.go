@@ -23,3 +23,8 @@ func Gemv_f32x16_f32_16x2_avx2(a *GemmArgs)
 //
 //go:noescape
 func Gemv_f32x16_f32_16x4_avx2(a *GemmArgs)
+
+// multiplies f32x16 weights of 1 tile rows at a time with 6 rows of float activations.
+//
+//go:noescape
+func Gemv_f32x16_f32_16x6_avx2(a *GemmArgs)

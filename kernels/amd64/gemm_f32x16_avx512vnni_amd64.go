@@ -29,6 +29,11 @@ func Gemv_f32x16_f32_32x4_avx512vnni(a *GemmArgs)
 //go:noescape
 func Gemv_f32x16_f32_32x6_avx512vnni(a *GemmArgs)
 
+// multiplies f32x16 weights of 2 tile rows at a time with 12 rows of float activations.
+//
+//go:noescape
+func Gemv_f32x16_f32_32x12_avx512vnni(a *GemmArgs)
+
 // multiplies f32x16 weights of 1 tile rows at a time with 1 rows of float activations.
 //
 //go:noescape

@@ -30,9 +30,9 @@ var floatFormats = []floatFormat{
 // so several tile rows go side by side where there are few activation rows.
 func floatBlocks(s isa) [][2]int {
 	if s.width == 64 {
-		return [][2]int{{4, 1}, {2, 1}, {2, 2}, {2, 4}, {2, 6}, {1, 1}, {1, 2}, {1, 4}, {1, 6}}
+		return [][2]int{{4, 1}, {2, 1}, {2, 2}, {2, 4}, {2, 6}, {2, 12}, {1, 1}, {1, 2}, {1, 4}, {1, 6}}
 	}
-	return [][2]int{{2, 1}, {1, 1}, {1, 2}, {1, 4}}
+	return [][2]int{{2, 1}, {1, 1}, {1, 2}, {1, 4}, {1, 6}}
 }
 
 var _ = func() int {
