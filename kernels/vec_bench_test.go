@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"jns/kernels/cpu"
+	"jns/kernels/scalar"
+	"jns/kernels/tile"
 )
 
 func BenchmarkVec(b *testing.B) {
@@ -58,5 +60,23 @@ func BenchmarkVec(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+func BenchmarkRow(b *testing.B) {
+	const n = 1024
+	r := rand.New(rand.NewPCG(1, 1))
+	dst := make([]float32, n)
+	for _, typ := range []tile.Type{tile.F16, tile.Q8_0, tile.Q4_0, tile.Q4_1, tile.Q4_K, tile.Q6_K} {
+		c, _ := tile.CodecFor(typ)
+		src := make([]byte, c.RowBytes(n))
+		for i := range src {
+			src[i] = byte(r.Uint32())
+		}
+		b.Run(c.Name, func(b *testing.B) {
+			for b.Loop() {
+				scalar.Row(dst, src, c, 1)
+			}
+		})
 	}
 }

@@ -109,15 +109,22 @@ func Row(dst []float32, src []byte, c *tile.Codec, scale float32) {
 		Scale(dst, dst, scale)
 		return
 	}
+	const run = 16 // divides every group
 	var b tile.Block
 	for len(dst) >= c.Elems {
 		c.Decode(&b, src)
-		for i := range c.Elems {
-			v := float32(b.Scale[i/c.Group] * float32(b.Code[i]))
-			if c.OffGroup != 0 {
-				v += b.Off[i/c.OffGroup]
+		for i := 0; i < c.Elems; i += run {
+			s, code, d := b.Scale[i/c.Group], (*[run]int8)(b.Code[i:]), (*[run]float32)(dst[i:])
+			if c.OffGroup == 0 {
+				for j, q := range code {
+					d[j] = float32(float32(s*float32(q)) * scale)
+				}
+				continue
 			}
-			dst[i] = float32(v * scale)
+			off := b.Off[i/c.OffGroup]
+			for j, q := range code {
+				d[j] = float32((float32(s*float32(q)) + off) * scale)
+			}
 		}
 		dst, src = dst[c.Elems:], src[c.Bytes:]
 	}
