@@ -242,15 +242,17 @@ var avxvnniProducts = []product{
 		layout: tile.Q8_0x16, name: "gemm_q8_0x16_q8x_8x6_avxvnni",
 		s0: tile.Q8_0x16Scales, s1: tile.Q8_0x16Codes, scales: 64, direct: true,
 		gemv: []panel{
+			{2, amd64.Gemv_q8_0x16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q8_0x16_q8x_16x1_avxvnni},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q8_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
 		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_8x6_avxvnni",
 		s0: tile.Q4_0x16Scales, s1: tile.Q4_0x16Codes, scales: 64,
 		gemv: []panel{
+			{2, amd64.Gemv_q4_0x16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q4_0x16_q8x_16x1_avxvnni},
 		},
 		few:    2,
@@ -260,6 +262,7 @@ var avxvnniProducts = []product{
 		layout: tile.Q4_1x16, name: "gemm_q4_1x16_q8x_8x6_avxvnni",
 		s0: tile.Q4_1x16Scales, s1: tile.Q4_1x16Codes, scales: 128,
 		gemv: []panel{
+			{2, amd64.Gemv_q4_1x16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q4_1x16_q8x_16x1_avxvnni},
 		},
 		few:    2,
@@ -269,6 +272,7 @@ var avxvnniProducts = []product{
 		layout: tile.Q5_0x16, name: "gemm_q5_0x16_q8x_8x6_avxvnni",
 		s0: tile.Q5_0x16Scales, s1: tile.Q5_0x16Codes, scales: 64,
 		gemv: []panel{
+			{2, amd64.Gemv_q5_0x16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q5_0x16_q8x_16x1_avxvnni},
 		},
 		few:    2,
@@ -278,6 +282,7 @@ var avxvnniProducts = []product{
 		layout: tile.Q5_1x16, name: "gemm_q5_1x16_q8x_8x6_avxvnni",
 		s0: tile.Q5_1x16Scales, s1: tile.Q5_1x16Codes, scales: 128,
 		gemv: []panel{
+			{2, amd64.Gemv_q5_1x16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q5_1x16_q8x_16x1_avxvnni},
 		},
 		few:    2,
@@ -287,27 +292,30 @@ var avxvnniProducts = []product{
 		layout: tile.Q4_Kx16, name: "gemm_q4_kx16_q8x_8x6_avxvnni",
 		s0: 0, s1: tile.Q4_Kx16Block, scales: 128,
 		gemv: []panel{
+			{2, amd64.Gemv_q4_kx16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q4_kx16_q8x_16x1_avxvnni},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q4_kx16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
 		layout: tile.Q5_Kx16, name: "gemm_q5_kx16_q8x_8x6_avxvnni",
 		s0: 0, s1: tile.Q5_Kx16Block, scales: 128,
 		gemv: []panel{
+			{2, amd64.Gemv_q5_kx16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q5_kx16_q8x_16x1_avxvnni},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q5_kx16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
 		layout: tile.Q6_Kx16, name: "gemm_q6_kx16_q8x_8x6_avxvnni",
 		s0: tile.Q6_Kx16D, s1: tile.Q6_Kx16Block, scales: 128,
 		gemv: []panel{
+			{2, amd64.Gemv_q6_kx16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q6_kx16_q8x_16x1_avxvnni},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q6_kx16_codes_16x32_avxvnni, panels: avxvnniU8g,
 	},
 }
@@ -371,15 +379,17 @@ var avx2Products = []product{
 		layout: tile.Q8_0x16, name: "gemm_q8_0x16_q8x_8x4_avx2",
 		s0: tile.Q8_0x16Scales, s1: tile.Q8_0x16Codes, scales: 64, direct: true,
 		gemv: []panel{
+			{2, amd64.Gemv_q8_0x16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q8_0x16_q8x_16x1_avx2},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q8_0x16_codes_16x32_avx2, panels: avx2U8s,
 	},
 	{
 		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_8x4_avx2",
 		s0: tile.Q4_0x16Scales, s1: tile.Q4_0x16Codes, scales: 64,
 		gemv: []panel{
+			{2, amd64.Gemv_q4_0x16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q4_0x16_q8x_16x1_avx2},
 		},
 		few:    2,
@@ -389,6 +399,7 @@ var avx2Products = []product{
 		layout: tile.Q4_1x16, name: "gemm_q4_1x16_q8x_8x4_avx2",
 		s0: tile.Q4_1x16Scales, s1: tile.Q4_1x16Codes, scales: 128,
 		gemv: []panel{
+			{2, amd64.Gemv_q4_1x16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q4_1x16_q8x_16x1_avx2},
 		},
 		few:    2,
@@ -398,6 +409,7 @@ var avx2Products = []product{
 		layout: tile.Q5_0x16, name: "gemm_q5_0x16_q8x_8x4_avx2",
 		s0: tile.Q5_0x16Scales, s1: tile.Q5_0x16Codes, scales: 64,
 		gemv: []panel{
+			{2, amd64.Gemv_q5_0x16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q5_0x16_q8x_16x1_avx2},
 		},
 		few:    2,
@@ -407,6 +419,7 @@ var avx2Products = []product{
 		layout: tile.Q5_1x16, name: "gemm_q5_1x16_q8x_8x4_avx2",
 		s0: tile.Q5_1x16Scales, s1: tile.Q5_1x16Codes, scales: 128,
 		gemv: []panel{
+			{2, amd64.Gemv_q5_1x16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q5_1x16_q8x_16x1_avx2},
 		},
 		few:    2,
@@ -416,27 +429,30 @@ var avx2Products = []product{
 		layout: tile.Q4_Kx16, name: "gemm_q4_kx16_q8x_8x4_avx2",
 		s0: 0, s1: tile.Q4_Kx16Block, scales: 128,
 		gemv: []panel{
+			{2, amd64.Gemv_q4_kx16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q4_kx16_q8x_16x1_avx2},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q4_kx16_codes_16x32_avx2, panels: avx2U4m,
 	},
 	{
 		layout: tile.Q5_Kx16, name: "gemm_q5_kx16_q8x_8x4_avx2",
 		s0: 0, s1: tile.Q5_Kx16Block, scales: 128,
 		gemv: []panel{
+			{2, amd64.Gemv_q5_kx16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q5_kx16_q8x_16x1_avx2},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q5_kx16_codes_16x32_avx2, panels: avx2U5m,
 	},
 	{
 		layout: tile.Q6_Kx16, name: "gemm_q6_kx16_q8x_8x4_avx2",
 		s0: tile.Q6_Kx16D, s1: tile.Q6_Kx16Block, scales: 128,
 		gemv: []panel{
+			{2, amd64.Gemv_q6_kx16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q6_kx16_q8x_16x1_avx2},
 		},
-		few:    1,
+		few:    2,
 		expand: amd64.Expand_q6_kx16_codes_16x32_avx2, panels: avx2U6g,
 	},
 }

@@ -218,6 +218,244 @@ DATA dwords_avxvnni_10101010<>+56(SB)/4, $0x10101010
 DATA dwords_avxvnni_10101010<>+60(SB)/4, $0x10101010
 GLOBL dwords_avxvnni_10101010<>(SB), RODATA|NOPTR, $64
 
+// func Gemv_q5_1x16_q8x_16x2_avxvnni(a *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·Gemv_q5_1x16_q8x_16x2_avxvnni(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 24(AX), DX
+	MOVQ (AX), BX
+	MOVQ 8(AX), SI
+
+tile:
+	MOVQ  BX, DI
+	MOVQ  SI, R8
+	MOVQ  40(AX), R9
+	MOVQ  48(AX), R10
+	MOVQ  32(AX), R11
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+block:
+	// sub-block 0, scale 0
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      (R8), Y7
+	VMOVDQU      64(R8), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD (R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD (R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	PREFETCHT1   16384(R8)
+	PREFETCHT0   2048(R8)
+	VMOVDQU      128(R8), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 4(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 4(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      192(R8), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 8(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 8(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   2112(R8)
+	VMOVDQU      256(R8), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 12(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 12(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	PREFETCHT1   16512(R8)
+	PREFETCHT0   2176(R8)
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VMOVDQU      Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 16(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 16(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      128(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 20(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   2240(R8)
+	VMOVDQU      192(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 24(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 24(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	PREFETCHT1   16640(R8)
+	PREFETCHT0   2304(R8)
+	VMOVDQU      256(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 28(R9), Y7
+	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VPBROADCASTD 28(R9)(R10*1), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VCVTPH2PS    (DI), Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VCVTPH2PS    32(DI), Y4
+	VBROADCASTSS 36(R9), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 36(R9)(R10*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+
+	// sub-block 0, scale 0
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VMOVDQU      32(R8), Y7
+	VMOVDQU      96(R8), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD (R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD (R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      160(R8), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 4(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 4(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      224(R8), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 8(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 8(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      288(R8), Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 12(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 12(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VMOVDQU      Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 16(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 16(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      160(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 20(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 20(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      224(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y7, Y8
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y8, Y8
+	VPOR         Y8, Y6, Y6
+	VPBROADCASTD 24(R9), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	VPBROADCASTD 24(R9)(R10*1), Y8
+	LONG $0x504dc2c4; BYTE $0xe8 // VPDPBUSD Y8, Y6, Y5
+	VMOVDQU      288(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avxvnni_10101010<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPBROADCASTD 28(R9), Y7
+	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VPBROADCASTD 28(R9)(R10*1), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VCVTPH2PS    16(DI), Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y4
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VCVTPH2PS    48(DI), Y4
+	VBROADCASTSS 36(R9), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 36(R9)(R10*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x30, R9
+	ADDQ         $0x40, DI
+	ADDQ         $0x00000140, R8
+	DECQ         R11
+	JNZ          block
+	MOVQ         64(AX), DI
+	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y2, 32(CX)
+	VMOVUPS      Y3, 32(CX)(DI*1)
+	ADDQ         $0x40, CX
+	ADDQ         16(AX), BX
+	ADDQ         16(AX), SI
+	DECQ         DX
+	JNZ          tile
+	VZEROUPPER
+	RET
+
 // func Expand_q5_1x16_codes_16x32_avxvnni(a *byte)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·Expand_q5_1x16_codes_16x32_avxvnni(SB), NOSPLIT, $0-8

@@ -51,7 +51,7 @@ var _ = func() int {
 		for _, f := range formats {
 			emit(source{"gemm_" + f.layout + "_" + s.name, "GemmArgs", s.width == 32, func(c *build.Context) {
 				g := newGen(c, s)
-				cols := []int{1}
+				cols := []int{1, 2}
 				if s == avx512vnni {
 					cols = []int{1, 2, 3, 4, 5, 6, 8}
 				}
@@ -287,11 +287,12 @@ func (g *gen) gemv(f format, n int) {
 		}
 	}
 
-	// With sixteen registers a block with packed scales is done one half of the rows after the other.
+	// With sixteen registers both halves of the rows are done side by side only if that takes few.
 	together := [][]int{{0}, {1}}[:hs]
-	if hs == 2 && f.subs == 1 {
+	if hs == 2 && f.subs == 1 && n == 1 {
 		together = [][]int{{0, 1}}
 	}
+	w.tight = hs == 2 && n > 1
 	g.Label("block")
 	for i, half := range together {
 		g.gemvBlock(f, w, x, n, half, i == 0, acc)

@@ -39,7 +39,8 @@ const (
 type weights struct {
 	*gen
 	p0, p1 reg.GPVirtual
-	disp1  int // added to offsets in stream 1
+	disp1  int  // added to offsets in stream 1
+	tight  bool // registers are few: d and m are read again for every scale
 	// what head left, by half
 	d, m  [2]vec
 	sc    [2][]vec
@@ -124,19 +125,31 @@ func scales6(w *weights, off, h int) {
 	w.shift(-2, z1, z1)
 	w.andOr(z1, 0x30303030, mn[1])
 	w.sc[h], w.mn[h] = sc, mn
-	w.d[h], w.m[h] = w.vec(), w.vec()
-	w.VCVTPH2PS(mem(w.p1, h*w.width/2), w.d[h])
-	w.VCVTPH2PS(mem(w.p1, tile.Q4_Kx16Min+h*w.width/2), w.m[h])
+	if !w.tight {
+		w.d[h], w.m[h] = w.vec(), w.vec()
+		w.halfs(w.p1, 0, h, w.d[h])
+		w.halfs(w.p1, tile.Q4_Kx16Min, h, w.m[h])
+	}
+}
+
+// factor is d or m of the block: what head left, or read again.
+func (w *weights) factor(left vec, disp, h int) vec {
+	if !w.tight {
+		return left
+	}
+	v := w.vec()
+	w.halfs(w.p1, disp, h, v)
+	return v
 }
 
 func scaleK(w *weights, j, _, h int, dst vec) {
 	w.byteToFloat(w.sc[h][j>>2], j&3, false, dst)
-	w.VMULPS(w.d[h], dst, dst)
+	w.VMULPS(w.factor(w.d[h], 0, h), dst, dst)
 }
 
 func minK(w *weights, j, h int, dst vec) {
 	w.byteToFloat(w.mn[h][j>>2], j&3, false, dst)
-	w.VMULPS(w.m[h], dst, dst)
+	w.VMULPS(w.factor(w.m[h], tile.Q4_Kx16Min, h), dst, dst)
 }
 
 var formats = []format{
