@@ -245,7 +245,7 @@ var avxvnniProducts = []product{
 			{2, amd64.Gemv_q8_0x16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q8_0x16_q8x_16x1_avxvnni},
 		},
-		few:    2,
+		few:    6,
 		expand: amd64.Expand_q8_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
@@ -255,7 +255,7 @@ var avxvnniProducts = []product{
 			{2, amd64.Gemv_q4_0x16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q4_0x16_q8x_16x1_avxvnni},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q4_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
@@ -265,7 +265,7 @@ var avxvnniProducts = []product{
 			{2, amd64.Gemv_q4_1x16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q4_1x16_q8x_16x1_avxvnni},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q4_1x16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
@@ -275,7 +275,7 @@ var avxvnniProducts = []product{
 			{2, amd64.Gemv_q5_0x16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q5_0x16_q8x_16x1_avxvnni},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q5_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
@@ -285,7 +285,7 @@ var avxvnniProducts = []product{
 			{2, amd64.Gemv_q5_1x16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q5_1x16_q8x_16x1_avxvnni},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q5_1x16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
@@ -295,7 +295,7 @@ var avxvnniProducts = []product{
 			{2, amd64.Gemv_q4_kx16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q4_kx16_q8x_16x1_avxvnni},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q4_kx16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
@@ -305,7 +305,7 @@ var avxvnniProducts = []product{
 			{2, amd64.Gemv_q5_kx16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q5_kx16_q8x_16x1_avxvnni},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q5_kx16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
@@ -315,7 +315,7 @@ var avxvnniProducts = []product{
 			{2, amd64.Gemv_q6_kx16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_q6_kx16_q8x_16x1_avxvnni},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q6_kx16_codes_16x32_avxvnni, panels: avxvnniU8g,
 	},
 }
@@ -382,7 +382,7 @@ var avx2Products = []product{
 			{2, amd64.Gemv_q8_0x16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q8_0x16_q8x_16x1_avx2},
 		},
-		few:    2,
+		few:    6,
 		expand: amd64.Expand_q8_0x16_codes_16x32_avx2, panels: avx2U8s,
 	},
 	{
@@ -392,7 +392,7 @@ var avx2Products = []product{
 			{2, amd64.Gemv_q4_0x16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q4_0x16_q8x_16x1_avx2},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q4_0x16_codes_16x32_avx2, panels: avx2U4s,
 	},
 	{
@@ -402,7 +402,7 @@ var avx2Products = []product{
 			{2, amd64.Gemv_q4_1x16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q4_1x16_q8x_16x1_avx2},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q4_1x16_codes_16x32_avx2, panels: avx2U4m,
 	},
 	{
@@ -412,7 +412,7 @@ var avx2Products = []product{
 			{2, amd64.Gemv_q5_0x16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q5_0x16_q8x_16x1_avx2},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q5_0x16_codes_16x32_avx2, panels: avx2U5s,
 	},
 	{
@@ -422,7 +422,7 @@ var avx2Products = []product{
 			{2, amd64.Gemv_q5_1x16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q5_1x16_q8x_16x1_avx2},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q5_1x16_codes_16x32_avx2, panels: avx2U5m,
 	},
 	{
@@ -432,7 +432,7 @@ var avx2Products = []product{
 			{2, amd64.Gemv_q4_kx16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q4_kx16_q8x_16x1_avx2},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q4_kx16_codes_16x32_avx2, panels: avx2U4m,
 	},
 	{
@@ -442,7 +442,7 @@ var avx2Products = []product{
 			{2, amd64.Gemv_q5_kx16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q5_kx16_q8x_16x1_avx2},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q5_kx16_codes_16x32_avx2, panels: avx2U5m,
 	},
 	{
@@ -452,7 +452,7 @@ var avx2Products = []product{
 			{2, amd64.Gemv_q6_kx16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q6_kx16_q8x_16x1_avx2},
 		},
-		few:    2,
+		few:    4,
 		expand: amd64.Expand_q6_kx16_codes_16x32_avx2, panels: avx2U6g,
 	},
 }
