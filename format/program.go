@@ -93,6 +93,8 @@ const (
 	OpRoute      OpKind = 11 // choose experts
 	OpExperts    OpKind = 12 // gated feed-forward of the chosen experts
 	OpSoftCap    OpKind = 13 // cap·tanh(x/cap)
+	OpSlice      OpKind = 14 // a range of every group of elements
+	OpTemper     OpKind = 15 // factor that depends on the position
 )
 
 // None marks an absent buffer, tensor or table in an operand.
@@ -110,6 +112,13 @@ type Params interface{ Kind() OpKind }
 
 // Operands are indices: B… of Program.Buffers, W… of the container's tensor table, S… of Program.States, R… of Program.Ropes.
 
+// What chooses the row of a table.
+const (
+	ByToken    uint8 = 0 // the row's token
+	ByPosition uint8 = 1 // its position; positions from the table's end on are an error of the request
+	ByNothing  uint8 = 2 // always row 0
+)
+
 // RowsParams: Out[row] = Scale · row(token) of table W (float32[cols of W]).
 type RowsParams struct {
 	_ struct{} `cbor:",toarray"`
@@ -117,6 +126,7 @@ type RowsParams struct {
 	Out   uint32
 	W     uint32
 	Scale float32
+	By    uint8
 }
 
 // Norm kinds.
@@ -146,7 +156,7 @@ type QuantizeParams struct {
 	In, Out uint32
 }
 
-// MatMulParams: for each part, Out = (W·In + Bias)·Scale [+ Residual]. In is Q8X or Q8X2 for quantised matrices, float32 for float ones (F32, F16, BF16).
+// MatMulParams: for each part, Out = (W·In + Bias)·Scale [+ Residual], or W·In·Scale + Bias [+ Residual]. In is Q8X or Q8X2 for quantised matrices, float32 for float ones (F32, F16, BF16).
 type MatMulParams struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -154,18 +164,21 @@ type MatMulParams struct {
 	Parts []MatMulPart
 }
 
-// MatMulPart is one matrix of a MatMul.
+// MatMulPart is one matrix of a MatMul, or a range of its rows.
 type MatMulPart struct {
 	_ struct{} `cbor:",toarray"`
 
 	W        uint32
-	Bias     uint32 // float32 vector of W's rows, or None
-	Out      uint32 // float32[rows of W]
+	Bias     uint32 // float32 vector, or None: of the part's rows, or of all rows of W, of which those of the part are used
+	Out      uint32 // float32[rows of the part]
 	Residual uint32 // float32 buffer of the same length, added last; may be Out; or None
 	Scale    float32
 	// Fine: In is Q8X2 and both its rows are used, Out = (W·first + W·second + Bias)·Scale [+ Residual]: the rounding of activations then has no part in the error. Where
 	// In is Q8X2 and Fine is false, only the first row is used.
 	Fine bool
+	// The part is rows From … From+Rows-1 of W, From a multiple of the rows of its tiles; Rows 0: all of W.
+	From, Rows uint32
+	BiasLast   bool // Bias is added after Scale
 }
 
 // RopeParams rotates Heads heads of HeadDim elements, the first 2·len(Freqs) of each.
@@ -290,6 +303,23 @@ type SoftCapParams struct {
 	Cap float32
 }
 
+// SliceParams: Out takes Width elements of every Stride elements of In, the first at From: Out[g·Width+i] = In[From+g·Stride+i].
+type SliceParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	In, Out             uint32
+	From, Width, Stride uint32 // Width divides the length of Out
+}
+
+// TemperParams: X = X·Factors[min(⌊position/Step⌋, last)], in place.
+type TemperParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	X       uint32
+	Step    uint32
+	Factors []float32
+}
+
 func (*RowsParams) Kind() OpKind       { return OpRows }
 func (*NormParams) Kind() OpKind       { return OpNorm }
 func (*QuantizeParams) Kind() OpKind   { return OpQuantize }
@@ -303,3 +333,5 @@ func (*SelectParams) Kind() OpKind     { return OpSelect }
 func (*RouteParams) Kind() OpKind      { return OpRoute }
 func (*ExpertsParams) Kind() OpKind    { return OpExperts }
 func (*SoftCapParams) Kind() OpKind    { return OpSoftCap }
+func (*SliceParams) Kind() OpKind      { return OpSlice }
+func (*TemperParams) Kind() OpKind     { return OpTemper }

@@ -59,6 +59,10 @@ func NewParams(k OpKind) Params {
 		return new(ExpertsParams)
 	case OpSoftCap:
 		return new(SoftCapParams)
+	case OpSlice:
+		return new(SliceParams)
+	case OpTemper:
+		return new(TemperParams)
 	}
 	return nil
 }
@@ -66,7 +70,7 @@ func NewParams(k OpKind) Params {
 var opNames = map[OpKind]string{
 	OpRows: "rows", OpNorm: "norm", OpQuantize: "quantize", OpMatMul: "matmul", OpRope: "rope", OpKVAppend: "kv_append",
 	OpAttention: "attention", OpActivation: "activation", OpElement: "element", OpSelect: "select", OpRoute: "route",
-	OpExperts: "experts", OpSoftCap: "soft_cap",
+	OpExperts: "experts", OpSoftCap: "soft_cap", OpSlice: "slice", OpTemper: "temper",
 }
 
 // String gives the operation's name as messages and the dump spell it.

@@ -87,6 +87,10 @@ func operandText(b *strings.Builder, p *Program, tensors Tensors, k OpKind, v re
 		if name == "_" {
 			continue
 		}
+		if fs, ok := f.Interface().([]float32); ok {
+			fmt.Fprintf(b, " %s=%d values", strings.ToLower(name), len(fs))
+			continue
+		}
 		if f.Kind() == reflect.Slice {
 			for j := range f.Len() {
 				b.WriteString(" {")
@@ -116,7 +120,7 @@ func operand(p *Program, tensors Tensors, k OpKind, name string, f reflect.Value
 		return fmt.Sprintf("#%d", n)
 	}
 	switch name {
-	case "State", "Table", "Heads", "HeadDim", "Groups", "Experts", "Top", "TopGroups":
+	case "State", "Table", "Heads", "HeadDim", "Groups", "Experts", "Top", "TopGroups", "From", "Rows", "Width", "Stride", "Step":
 		return fmt.Sprint(n)
 	}
 	return bufferText(p, n)

@@ -28,6 +28,7 @@ const (
 	MaxExperts = 1 << 16
 	MaxTop     = 1 << 8
 	MaxFreq    = 1 << 10 // radians per position
+	MaxFactors = 1 << 12 // of a temper
 )
 
 // Program proves a program against the tensors of its container. The error wraps format.ErrCorrupt, or format.ErrUnsupported for what a newer
@@ -296,12 +297,12 @@ func (k *checker) matrix(w uint32, expert bool) (t format.Tensor, float bool, er
 	return t, float, nil
 }
 
-// output proves that a buffer takes the output of a matrix: rows elements, and room for the rows that pad the last tile.
-func (k *checker) output(b uint32, t *format.Tensor) error {
-	if err := k.buffer(b, format.ElemF32, t.Rows); err != nil {
+// output proves that a buffer takes the output of so many rows of a matrix: an element each, and room for the rows that fill up the last tile.
+func (k *checker) output(b uint32, t *format.Tensor, rows uint64) error {
+	if err := k.buffer(b, format.ElemF32, rows); err != nil {
 		return err
 	}
-	tiles := (t.Rows + uint64(t.TileRows) - 1) / uint64(t.TileRows)
+	tiles := (rows + uint64(t.TileRows) - 1) / uint64(t.TileRows)
 	if s := k.flow.span[b]; tiles*uint64(t.TileRows)*4 > s.to-s.from {
 		return corrupt("buffer %d has %d bytes, tiles of %d rows write %d", b, s.to-s.from, t.TileRows, tiles*uint64(t.TileRows)*4)
 	}

@@ -98,6 +98,22 @@ func TestUnprovableProgramsAreRefusedWithTheOperation(t *testing.T) {
 			p.Buffers = append(p.Buffers, format.Buffer{Type: format.ElemF32, Region: format.RegionPerRow, Len: 16})
 		}},
 		{"rope not used", "rope 1 is used by no operation", false, func(p *program, _ []format.Tensor) { p.Ropes = append(p.Ropes, p.Ropes[0]) }},
+		{"range of rows beyond the matrix", "rows 1 … 33", false, func(p *program, _ []format.Tensor) {
+			m := find[*format.MatMulParams](p, 0)
+			m.Parts[0].From, m.Parts[0].Rows = 1, 32
+		}},
+		{"range of rows longer than the output", "must have 16", false, func(p *program, _ []format.Tensor) { find[*format.MatMulParams](p, 0).Parts[0].Rows = 16 }},
+		{"range of no rows", "rows 16 … 16", false, func(p *program, _ []format.Tensor) { find[*format.MatMulParams](p, 0).Parts[0].From = 16 }},
+		{"row chosen in an unknown way", "choice 3", false, func(p *program, _ []format.Tensor) { find[*format.RowsParams](p, 0).By = 3 }},
+		{"slice beyond its input", "of 32", false, func(p *program, _ []format.Tensor) {
+			slice(p, &format.SliceParams{From: 1, Width: 16, Stride: 16})
+		}},
+		{"slice of a width that does not divide", "elements from", false, func(p *program, _ []format.Tensor) {
+			slice(p, &format.SliceParams{Width: 5, Stride: 5})
+		}},
+		{"temper without factors", "0 factors", false, func(p *program, _ []format.Tensor) {
+			p.Ops[3] = format.Op{Kind: format.OpTemper, Version: 1, Params: &format.TemperParams{X: find[*format.RopeParams](p, 0).X, Step: 1}}
+		}},
 		{"unknown activation", "not supported", false, func(p *program, _ []format.Tensor) { find[*format.ActivationParams](p, 0).Act = 99 }},
 		{"unknown version", "version 2", false, func(p *program, _ []format.Tensor) { p.Ops[1].Version = 2 }},
 		{"foreign operands", "do not belong", false, func(p *program, _ []format.Tensor) { p.Ops[1].Params = p.Ops[0].Params }},
@@ -129,6 +145,13 @@ func TestUnprovableProgramsAreRefusedWithTheOperation(t *testing.T) {
 			require.ErrorAs(t, err, &e)
 		})
 	}
+}
+
+// slice puts a slice from the first norm's input to its output in that norm's place.
+func slice(p *format.Program, s *format.SliceParams) {
+	n := find[*format.NormParams](p, 0)
+	s.In, s.Out = n.In, n.Out
+	p.Ops[1] = format.Op{Kind: format.OpSlice, Version: 1, Params: s}
 }
 
 // A mutant that is proved must really keep to its arena: an independent, slower model of memory says so.
@@ -215,7 +238,11 @@ func replay(t *rapid.T, d *format.Draft) {
 				read(q.Residual)
 			}
 			for _, q := range x.Parts {
-				if len(words(q.Out)) < rows(q.W) {
+				n := rows(q.W)
+				if q.Rows != 0 {
+					n = int(q.Rows)
+				}
+				if len(words(q.Out)) < n || int(q.From)+n > rows(q.W) {
 					t.Fatalf("matrix of %d rows into buffer %d", rows(q.W), q.Out)
 				}
 				read(x.In)
@@ -251,6 +278,14 @@ func replay(t *rapid.T, d *format.Draft) {
 			put(x.Out)
 		case *format.SoftCapParams:
 			read(x.X)
+		case *format.TemperParams:
+			read(x.X)
+		case *format.SliceParams:
+			read(x.In)
+			for g := range len(words(x.Out)) / int(x.Width) {
+				_ = words(x.In)[int(x.From)+g*int(x.Stride):][:x.Width]
+			}
+			put(x.Out)
 		}
 	}
 	read(p.Logits)

@@ -42,6 +42,10 @@ func (k *checker) op(op format.Op) error {
 		err = k.expertsOp(p, &o)
 	case *format.SoftCapParams:
 		err = k.softCap(p, &o)
+	case *format.SliceParams:
+		err = k.slice(p, &o)
+	case *format.TemperParams:
+		err = k.temper(p, &o)
 	default:
 		return unsupported("kind %d is unknown", op.Kind)
 	}
@@ -64,7 +68,10 @@ func (k *checker) rows(p *format.RowsParams, o *operands) error {
 	if err != nil {
 		return err
 	}
-	if t.Rows < uint64(k.p.Vocab) {
+	if p.By > format.ByNothing {
+		return unsupported("choice %d of a row is unknown", p.By)
+	}
+	if p.By == format.ByToken && t.Rows < uint64(k.p.Vocab) {
 		return corrupt("table %q has %d rows, there are %d tokens", t.Name, t.Rows, k.p.Vocab)
 	}
 	if err := first(k.allRows(), k.buffer(p.Out, format.ElemF32, t.Cols), finite(p.Scale)); err != nil {
@@ -160,6 +167,17 @@ func (k *checker) part(in uint32, p *format.MatMulPart, o *operands) error {
 	if err != nil {
 		return err
 	}
+	rows := t.Rows
+	if p.Rows != 0 || p.From != 0 {
+		// Both sums are of 32-bit numbers. A range begins at a tile; where it ends within one, the tile's other rows go to the padding of the output.
+		if rows = uint64(p.Rows); rows == 0 || uint64(p.From)+rows > t.Rows || p.From%t.TileRows != 0 {
+			return corrupt("rows %d … %d of tensor %q, which has %d in tiles of %d", p.From, uint64(p.From)+rows, t.Name, t.Rows, t.TileRows)
+		}
+	}
+	bias := k.optionalVector(p.Bias, rows)
+	if bias != nil && rows != t.Rows {
+		bias = k.optionalVector(p.Bias, t.Rows)
+	}
 	var activations error
 	switch {
 	case float && p.Fine:
@@ -171,11 +189,11 @@ func (k *checker) part(in uint32, p *format.MatMulPart, o *operands) error {
 	default:
 		activations = k.quantised(in, t.Cols)
 	}
-	if err := first(activations, k.output(p.Out, &t), k.optionalVector(p.Bias, t.Rows), finite(p.Scale)); err != nil {
+	if err := first(activations, k.output(p.Out, &t, rows), bias, finite(p.Scale)); err != nil {
 		return err
 	}
 	if p.Residual != format.None {
-		if err := k.buffer(p.Residual, format.ElemF32, t.Rows); err != nil {
+		if err := k.buffer(p.Residual, format.ElemF32, rows); err != nil {
 			return err
 		}
 	}
@@ -354,7 +372,7 @@ func (k *checker) expertsOp(p *format.ExpertsParams, o *operands) error {
 		return corrupt("%d choices per row", top)
 	}
 	in, inner := k.form(p.In, gateFloat), k.form(p.Hidden, downFloat)
-	if err := first(activation(p.Act), k.buffer(p.In, in, gate.Cols), k.buffer(p.Route, format.ElemRoute, top), k.output(p.Out, &down)); err != nil {
+	if err := first(activation(p.Act), k.buffer(p.In, in, gate.Cols), k.buffer(p.Route, format.ElemRoute, top), k.output(p.Out, &down, down.Rows)); err != nil {
 		return err
 	}
 	if experts := k.experts[p.Route]; uint64(experts) != gate.Count {
@@ -413,6 +431,28 @@ func (k *checker) softCap(p *format.SoftCapParams, o *operands) error {
 	o.read(p.X)
 	o.write(p.X, p.X)
 	return first(finite(p.Cap), k.buffer(p.X, format.ElemF32, k.length(p.X)))
+}
+
+func (k *checker) slice(p *format.SliceParams, o *operands) error {
+	in, out, width, stride := k.length(p.In), k.length(p.Out), uint64(p.Width), uint64(p.Stride)
+	if err := first(k.buffer(p.In, format.ElemF32, in), k.buffer(p.Out, format.ElemF32, out)); err != nil {
+		return err
+	}
+	if width == 0 || stride == 0 || out%width != 0 || uint64(p.From)+(out/width-1)*stride+width > in {
+		return corrupt("%d of every %d elements from %d on, %d in all, of %d", width, stride, p.From, out, in)
+	}
+	o.read(p.In)
+	o.write(p.Out)
+	return nil
+}
+
+func (k *checker) temper(p *format.TemperParams, o *operands) error {
+	if p.Step == 0 || len(p.Factors) == 0 || len(p.Factors) > MaxFactors {
+		return corrupt("%d factors, each for %d positions", len(p.Factors), p.Step)
+	}
+	o.read(p.X)
+	o.write(p.X, p.X)
+	return first(k.allRows(), finite(p.Factors...), k.buffer(p.X, format.ElemF32, k.length(p.X)))
 }
 
 // first gives the first error of a list of proofs that do not depend on each other.

@@ -121,7 +121,7 @@ func (e *emitter) weight(w []*gguf.Tensor, i int) uint32 {
 func (e *emitter) node(n *node) {
 	switch p := n.params.(type) {
 	case *format.RowsParams:
-		e.add(&format.RowsParams{Out: e.result(n, nil), W: e.weight(n.w, 0), Scale: p.Scale})
+		e.add(&format.RowsParams{Out: e.result(n, nil), W: e.weight(n.w, 0), Scale: p.Scale, By: p.By})
 		e.quantise(n)
 	case *format.NormParams:
 		e.norm(n, *p)
@@ -166,6 +166,16 @@ func (e *emitter) node(n *node) {
 		e.experts(n, *p)
 	case *format.SoftCapParams:
 		e.add(&format.SoftCapParams{X: e.inPlace(n), Cap: p.Cap})
+		e.quantise(n)
+	case *format.SliceParams:
+		q := *p
+		q.In, q.Out = e.read(n.in[0]), e.result(n, nil)
+		e.add(&q)
+		e.quantise(n)
+	case *format.TemperParams:
+		q := *p
+		q.X = e.inPlace(n)
+		e.add(&q)
 		e.quantise(n)
 	}
 }

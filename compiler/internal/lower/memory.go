@@ -125,6 +125,10 @@ func bufferOperands(params format.Params) []*uint32 {
 		return []*uint32{&p.In, &p.Route, &p.Out, &p.Residual, &p.Gathered, &p.GateOut, &p.UpOut, &p.Hidden, &p.DownOut}
 	case *format.SoftCapParams:
 		return []*uint32{&p.X}
+	case *format.SliceParams:
+		return []*uint32{&p.In, &p.Out}
+	case *format.TemperParams:
+		return []*uint32{&p.X}
 	}
 	return nil
 }

@@ -12,11 +12,12 @@ func foldScales(g *graph) {
 			continue
 		}
 		m, ok := n.in[0].params.(*format.MatMulParams)
-		if !ok || users[n.in[0]] != 1 || n.in[0].residual != nil || m.Parts[0].Scale != 1 {
+		if !ok || users[n.in[0]] != 1 || n.in[0].residual != nil || m.Parts[0].Scale != 1 || m.Parts[0].BiasLast {
 			continue
 		}
-		mm := *m
-		mm.Parts = []format.MatMulPart{{Scale: p.Scale}}
+		mm, part := *m, m.Parts[0]
+		part.Scale = p.Scale
+		mm.Parts = []format.MatMulPart{part}
 		n.in[0].params = &mm
 		g.replace(n, n.in[0], i+1)
 		g.remove(i)
@@ -63,7 +64,7 @@ func selectEarly(g *graph) {
 	last := -1
 	for i, n := range g.nodes {
 		switch n.params.(type) {
-		case *format.AttentionParams, *format.KVAppendParams, *format.RowsParams:
+		case *format.AttentionParams, *format.KVAppendParams, *format.RowsParams, *format.RopeParams, *format.TemperParams:
 			last = i
 		}
 	}

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"math"
 	"sort"
 	"unsafe"
 
@@ -42,7 +43,9 @@ type Model struct {
 	n       int   // rows of the batch
 	picks   picks // grouping of expert choices, see op_experts.go
 	arena   int   // bytes
-	set     string
+
+	positions int // below which positions must lie: rows of the smallest table that is read by position
+	set       string
 }
 
 // step is a piece of the program between two barriers. Every worker calls run; pieces are handed out by next.
@@ -70,7 +73,7 @@ type Fallback struct {
 
 // New binds a proved program.
 func New(c Config) (*Model, error) {
-	m := &Model{prog: c.Program, pool: c.Pool, rows: c.Batch, kernels: map[string]int{}, set: c.Set}
+	m := &Model{prog: c.Program, pool: c.Pool, rows: c.Batch, kernels: map[string]int{}, set: c.Set, positions: math.MaxInt}
 	m.vec = kernels.VecFor(c.Set)
 	shapes := make([]kv.Shape, len(c.Program.States))
 	for i, s := range c.Program.States {
@@ -186,6 +189,9 @@ func (m *Model) ArenaBytes() int { return m.arena }
 
 // Rows is the largest batch.
 func (m *Model) Rows() int { return m.rows }
+
+// Positions is the number of positions that the program can compute, math.MaxInt if it has no limit.
+func (m *Model) Positions() int { return m.positions }
 
 // Set is the name of the kernel set of vector operations.
 func (m *Model) Set() string { return m.vec.Set }

@@ -16,8 +16,18 @@ func (m *Model) bindRows(p *format.RowsParams) error {
 			m.work[i].source = aligned(need)
 		}
 	}
+	if p.By == format.ByPosition {
+		m.positions = min(m.positions, int(w.Rows))
+	}
 	m.eachRow(false, func(k *worker, r int) {
-		src := w.sourceRow(k.source, int(m.batch[r].Token))
+		at := 0
+		switch p.By {
+		case format.ByToken:
+			at = int(m.batch[r].Token)
+		case format.ByPosition:
+			at = m.batch[r].Pos
+		}
+		src := w.sourceRow(k.source, at)
 		m.vec.Row(out.f32(r), src, w.layout.Codec, p.Scale)
 	})
 	return nil
@@ -149,6 +159,29 @@ func (m *Model) bindSoftCap(p *format.SoftCapParams, selected bool) error {
 	m.eachSpan(selected, x.len, func(_ *worker, r, from, to int) {
 		v := x.f32(r)[from:to]
 		m.vec.SoftCap(v, v, p.Cap)
+	})
+	return nil
+}
+
+func (m *Model) bindSlice(p *format.SliceParams, selected bool) error {
+	in, out := m.buf(p.In), m.buf(p.Out)
+	from, width, stride := int(p.From), int(p.Width), int(p.Stride)
+	m.eachRow(selected, func(_ *worker, r int) {
+		x, y := in.f32(r), out.f32(r)
+		for i, at := 0, from; i < len(y); i, at = i+width, at+stride {
+			copy(y[i:i+width], x[at:at+width])
+		}
+	})
+	return nil
+}
+
+func (m *Model) bindTemper(p *format.TemperParams) error {
+	x := m.buf(p.X)
+	m.eachRow(false, func(_ *worker, r int) {
+		f := p.Factors[min(m.batch[r].Pos/int(p.Step), len(p.Factors)-1)]
+		if f != 1 {
+			m.vec.Scale(x.f32(r), x.f32(r), f)
+		}
 	})
 	return nil
 }

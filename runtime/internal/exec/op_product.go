@@ -23,7 +23,10 @@ type product struct {
 	out      *buffer
 	residual *buffer
 	scale    float32
+	biasLast bool // the bias is added after scaling
 	fine     bool // both rows of the input are used
+	from     int  // first row of the matrix
+	rows     int
 }
 
 // inScratch says whether products are made beside the output, because the output holds the residual or because two products make it.
@@ -44,8 +47,8 @@ func (q *product) width(tiles int) int {
 type piece struct {
 	of    *product
 	w     unsafe.Pointer
-	row0  int // first matrix row
-	rows  int // matrix rows (the last tile row may be padded)
+	row0  int // first element of the output
+	rows  int // elements of the output (the last tile row may be padded)
 	tiles int
 }
 
@@ -58,10 +61,15 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 		if err := m.bindMatMul(w); err != nil {
 			return err
 		}
-		parts[i] = product{w: w, bias: m.vector(q.Bias), out: m.buf(q.Out), residual: m.buf(q.Residual), scale: q.Scale, fine: q.Fine}
-		for _, s := range w.parts {
-			total += s.tiles * w.stride
+		parts[i] = product{w: w, bias: m.vector(q.Bias), out: m.buf(q.Out), residual: m.buf(q.Residual), scale: q.Scale, biasLast: q.BiasLast, fine: q.Fine,
+			from: int(q.From), rows: int(q.Rows)}
+		if q.Rows == 0 {
+			parts[i].rows = int(w.Rows)
 		}
+		if b := parts[i].bias; len(b) > parts[i].rows {
+			parts[i].bias = b[q.From : q.From+q.Rows]
+		}
+		total += w.layout.TileRows(parts[i].rows) * w.stride
 	}
 	// Four pieces for each worker even out what other programs do to one of them.
 	target := max(min(total/(4*m.pool.Workers()), pieceBytes), pieceMinBytes)
@@ -75,10 +83,12 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 		l := q.w.layout
 		step := max((target+q.w.stride-1)/q.w.stride, 1)
 		for _, s := range q.w.parts {
-			for t := 0; t < s.tiles; t += step {
-				n := min(step, s.tiles-t)
-				c := piece{of: q, w: unsafe.Add(s.base, uintptr(t)*uintptr(q.w.stride)), row0: s.row0 + t*l.Rows, tiles: n}
-				c.rows = min(n*l.Rows, int(q.w.Rows)-c.row0)
+			// The tiles of the slot that hold rows of the part; its first row is the first of a tile.
+			first, last := max(0, q.from-s.row0)/l.Rows, min(s.tiles, l.TileRows(max(0, q.from+q.rows-s.row0)))
+			for t := first; t < last; t += step {
+				n := min(step, last-t)
+				c := piece{of: q, w: unsafe.Add(s.base, uintptr(t)*uintptr(q.w.stride)), row0: s.row0 + t*l.Rows - q.from, tiles: n}
+				c.rows = min(n*l.Rows, q.rows-c.row0)
 				pieces = append(pieces, c)
 				if q.inScratch() {
 					widest = max(widest, q.width(n))
@@ -134,15 +144,20 @@ func (m *Model) multiply(w *worker, c *piece, in *buffer, r0, n int) {
 		} else {
 			y = unsafe.Slice((*float32)(unsafe.Add(a.Y, uintptr(i)*a.YStride)), c.rows)
 		}
+		scale := q.scale
 		if q.bias != nil {
+			if q.biasLast && scale != 1 {
+				m.vec.Scale(y, y, scale)
+				scale = 1
+			}
 			m.vec.AddScaled(y, y, q.bias[c.row0:c.row0+c.rows], 1)
 		}
 		out := q.out.f32(r0 + i)[c.row0 : c.row0+c.rows]
 		switch {
 		case q.residual != nil:
-			m.vec.AddScaled(out, q.residual.f32(r0 + i)[c.row0:c.row0+c.rows], y, q.scale)
-		case q.scale != 1:
-			m.vec.Scale(out, y, q.scale)
+			m.vec.AddScaled(out, q.residual.f32(r0 + i)[c.row0:c.row0+c.rows], y, scale)
+		case scale != 1:
+			m.vec.Scale(out, y, scale)
 		case q.fine:
 			copy(out, y)
 		}

@@ -12,8 +12,9 @@ import (
 
 // Errors of a run.
 var (
-	ErrToken  = errors.New("token id out of range")
-	ErrLogits = errors.New("logits are not finite")
+	ErrToken    = errors.New("token id out of range")
+	ErrPosition = errors.New("position beyond the model's table of positions")
+	ErrLogits   = errors.New("logits are not finite")
 )
 
 // Row is one token of a batch.
@@ -40,6 +41,9 @@ func (m *Model) Run(b Batch) error {
 		}
 		if r.Pos < 0 || r.Pos >= r.Cache.Len() {
 			return fmt.Errorf("exec: row %d has position %d, its session %d positions", i, r.Pos, r.Cache.Len())
+		}
+		if r.Pos >= m.positions {
+			return fmt.Errorf("%w: position %d, the table has %d; make the prompt and the answer shorter", ErrPosition, r.Pos, m.positions)
 		}
 		if r.Logits {
 			m.chosen = append(m.chosen, i)
@@ -124,6 +128,10 @@ func (m *Model) bindOps() error {
 			err = m.bindExperts(p, selected)
 		case *format.SoftCapParams:
 			err = m.bindSoftCap(p, selected)
+		case *format.SliceParams:
+			err = m.bindSlice(p, selected)
+		case *format.TemperParams:
+			err = m.bindTemper(p)
 		default:
 			err = fmt.Errorf("%w: operation kind %d", format.ErrUnsupported, m.prog.Ops[i].Kind)
 		}
