@@ -26,7 +26,7 @@ type Container struct {
 	Slots   SlotTable
 
 	r         io.ReaderAt
-	template  []byte
+	template  string // a copy: it is used long after Open, where nobody expects the file to fail
 	tokenizer []byte
 }
 
@@ -55,10 +55,10 @@ func Open(r io.ReaderAt, size int64) (*Container, error) {
 	if c.Program, err = DecodeProgram(b); err != nil {
 		return nil, c.placed(err)
 	}
-	if c.template, err = c.optional(SectionTemplate); err != nil {
+	if b, err = c.optional(SectionTemplate); err != nil {
 		return nil, err
 	}
-	if !utf8.Valid(c.template) {
+	if c.template = string(b); !utf8.ValidString(c.template) {
 		return nil, c.placed(fault("template", -1, ErrCorrupt, "text is not UTF-8"))
 	}
 	if c.tokenizer, err = c.optional(SectionTokenizer); err != nil {
@@ -160,7 +160,7 @@ func (c *Container) Section(k SectionKind) (Section, bool) { return findSection(
 func (c *Container) Tokenizer() []byte { return c.tokenizer }
 
 // Template gives the chat template; empty if the model has none.
-func (c *Container) Template() string { return string(c.template) }
+func (c *Container) Template() string { return c.template }
 
 // Provenance gives the chain of digests that leads to the root digest.
 func (c *Container) Provenance() ([]Link, error) { return provenance(c.TOC, c.Header.Target) }

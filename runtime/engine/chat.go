@@ -34,7 +34,9 @@ func (e *Engine) ChatText(m []Message, o ChatOptions) (string, error) {
 		in.Now = time.Now()
 	}
 	if e.tok != nil {
-		in.BOS, in.EOS = e.tok.BOSText(), e.tok.EOSText()
+		if err := e.guard(func() error { in.BOS, in.EOS = e.tok.BOSText(), e.tok.EOSText(); return nil }); err != nil {
+			return "", err
+		}
 	}
 	return t.Render(in)
 }

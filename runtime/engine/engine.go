@@ -206,6 +206,12 @@ func (e *Engine) Detokenize(ids []int32) (text string, err error) {
 	return text, err
 }
 
+// isEOG reports whether a token ends generation.
+func (e *Engine) isEOG(id int32) (yes bool, err error) {
+	err = e.guard(func() error { yes = e.tok.IsEOG(id); return nil })
+	return yes, err
+}
+
 // HasTemplate reports whether the model brings a chat template.
 func (e *Engine) HasTemplate() bool { return e.c.Template() != "" }
 

@@ -138,9 +138,15 @@ func (g *generation) take(id int32) bool {
 		return false
 	}
 	e := g.s.e
-	if e.tok != nil && !g.r.IgnoreEOS && e.tok.IsEOG(id) {
-		g.res.Finish = FinishStop
-		return false
+	if e.tok != nil && !g.r.IgnoreEOS {
+		var end bool
+		if end, g.err = e.isEOG(id); g.err != nil {
+			return false
+		}
+		if end {
+			g.res.Finish = FinishStop
+			return false
+		}
 	}
 	g.res.Tokens = append(g.res.Tokens, id)
 	if g.r.Token != nil {

@@ -289,9 +289,15 @@ func (a *answering) take() (on bool, err error) {
 	if len(a.res.Tokens) >= a.limit {
 		return false, nil
 	}
-	if e.tok != nil && !a.r.IgnoreEOS && e.tok.IsEOG(id) {
-		a.res.Finish = FinishStop
-		return false, nil
+	if e.tok != nil && !a.r.IgnoreEOS {
+		end, err := e.isEOG(id)
+		if err != nil {
+			return false, err
+		}
+		if end {
+			a.res.Finish = FinishStop
+			return false, nil
+		}
 	}
 	a.res.Tokens = append(a.res.Tokens, id)
 	a.history = append(a.history, id)
