@@ -59,7 +59,16 @@ func open(c *cli.Command) (*engine.Engine, error) {
 	if c.Args().Len() > 1 {
 		return nil, jnscli.Usagef("unexpected argument %q", c.Args().Get(1))
 	}
-	return engine.Open(c.Args().First(), engine.Options{Threads: c.Int("threads"), Kernels: c.String("kernels"), Batch: c.Int("batch"), Context: c.Int("ctx")})
+	return engine.Open(c.Args().First(), engineOptions(c))
+}
+
+// engineOptions are the options that the flags ask for. What is not asked for stays 0: the engine then takes its default, or less where memory is scarce.
+func engineOptions(c *cli.Command) engine.Options {
+	o := engine.Options{Threads: c.Int("threads"), Kernels: c.String("kernels"), Context: c.Int("ctx")}
+	if c.IsSet("batch") {
+		o.Batch = c.Int("batch")
+	}
+	return o
 }
 
 // with opens the engine, runs f, and closes.
