@@ -15,7 +15,7 @@ const Rows16 = 16
 // register of 64 bytes.
 type x16Field struct {
 	src    int // offset in the source block
-	size   int // bytes in an item: 2 or 4
+	size   int // bytes in an item: 1, 2 or 4
 	n      int // items
 	stream int
 	dst    int  // offset in the stream's part of one block
@@ -23,6 +23,9 @@ type x16Field struct {
 	// bits marks a dword of 32 fifth bits, which is reordered so that byte i, bit j belongs to element 4j+i: the bit of the
 	// four elements of code item j is then at bit j of the four bytes, and one shift brings all four into place.
 	bits bool
+	// move replaces the copying of items where the order within them changes: it moves the field of one block and row between source and
+	// tile, whose dwords are 64 bytes apart.
+	move func(src, tile []byte, pack bool)
 }
 
 // x16 describes one layout: elems and bytes of a source block, bytes of a block of 16 rows in the two streams.
@@ -84,6 +87,10 @@ func (t *x16) move(row, tile []byte, r, nb int, pack bool) {
 			s := row[b*t.bytes+f.src:][: f.n*f.size : f.n*f.size]
 			d := tile[t.base(f.stream, nb)+b*t.stream[f.stream]+f.dst+r*f.size:]
 			switch {
+			case f.move != nil:
+				f.move(s, d, pack)
+			case f.size == 1:
+				moveBytes(s, d, pack)
 			case f.size == 2 && pack:
 				for j := range f.n {
 					binary.LittleEndian.PutUint16(d[j*step:], binary.LittleEndian.Uint16(s[j*2:]))
@@ -107,6 +114,17 @@ func (t *x16) move(row, tile []byte, r, nb int, pack bool) {
 					binary.LittleEndian.PutUint32(s[j*4:], binary.LittleEndian.Uint32(d[j*step:])^x)
 				}
 			}
+		}
+	}
+}
+
+// moveBytes copies bytes between a source field and every sixteenth place of the tile row.
+func moveBytes(src, tile []byte, pack bool) {
+	for j := range src {
+		if pack {
+			tile[j*Rows16] = src[j]
+		} else {
+			src[j] = tile[j*Rows16]
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 var x16Block = map[string][2]int{
 	"q8_0x16": {32, 34}, "q4_0x16": {32, 18}, "q4_1x16": {32, 20}, "q5_0x16": {32, 22}, "q5_1x16": {32, 24},
 	"q4_kx16": {256, 144}, "q5_kx16": {256, 176}, "q6_kx16": {256, 210}, "f16x16": {1, 2}, "bf16x16": {1, 2}, "f32x16": {1, 4},
+	"q2_kx16": {256, 84}, "q3_kx16": {256, 110}, "iq4_nlx16": {32, 18}, "iq4_xsx16": {256, 136}, "tq1_0x16": {256, 54}, "tq2_0x16": {256, 66},
+	"mxfp4x16": {32, 17}, "nvfp4x16": {64, 36}, "q1_0x16": {128, 18}, "q2_0x16": {64, 18},
 }
 
 func eachX16(t *testing.T, f func(t *testing.T, l *Layout, elems, size int)) {
@@ -93,5 +95,25 @@ func BenchmarkX16Pack(b *testing.B) {
 				l.Pack(dst, src, cols)
 			}
 		})
+	}
+}
+
+// Where bits change places, an element alone in a block lands where the comment of the layout says.
+func TestX16BitsOfQ1_0AndQ2_0LieAsDescribed(t *testing.T) {
+	for e := range 128 {
+		src := make([]byte, Rows16*18)
+		src[2+e>>3] = 1 << (e & 7)
+		dst := make([]byte, Q1_0x16.RowBytes(128))
+		Q1_0x16.Pack(dst, src, 128)
+		j, i, item := e>>5, e&3, e>>2&7
+		require.Equal(t, byte(1)<<(2*j+1-item>>2), dst[64+item&3*64+i], "element %d", e)
+	}
+	for e := range 64 {
+		src := make([]byte, Rows16*18)
+		src[2+e>>2] = 2 << (e & 3 * 2)
+		dst := make([]byte, Q2_0x16.RowBytes(64))
+		Q2_0x16.Pack(dst, src, 64)
+		j, i, item := e>>5, e&3, e>>2&7
+		require.Equal(t, byte(2)<<(4*j+2-item>>2*2), dst[64+item&3*64+i], "element %d", e)
 	}
 }
