@@ -29,6 +29,7 @@ const (
 	MaxTop     = 1 << 8
 	MaxFreq    = 1 << 10 // radians per position
 	MaxFactors = 1 << 12 // of a temper
+	MaxWork    = 1 << 31 // elements that all operations touch for a row, beside the products of matrices, which the size of the file bounds
 )
 
 // Program proves a program against the tensors of its container. The error wraps format.ErrCorrupt, or format.ErrUnsupported for what a newer
@@ -53,6 +54,7 @@ type checker struct {
 	appended []bool            // states that were filled
 	turned   []bool            // ropes that some operation uses
 	selected bool              // rows have been selected
+	work     uint64            // elements touched so far for a row
 	experts  map[uint32]uint32 // by route buffer: number of experts to choose among
 }
 
@@ -240,6 +242,23 @@ func (k *checker) length(b uint32) uint64 {
 	return uint64(k.p.Buffers[b].Len)
 }
 
+// labour counts the elements that an operation touches for a row.
+func (k *checker) labour(p format.Params, o *operands) error {
+	for _, b := range o.reads {
+		k.work += k.length(b)
+	}
+	for _, w := range o.writes {
+		k.work += k.length(w.buffer)
+	}
+	if r, ok := p.(*format.RouteParams); ok {
+		k.work += uint64(r.Experts)*uint64(r.Top) + uint64(r.Groups)*uint64(r.Groups)
+	}
+	if k.work > MaxWork {
+		return corrupt("up to here the program touches %d elements for a row, at most %d are allowed", k.work, MaxWork)
+	}
+	return nil
+}
+
 // use gives a tensor and counts its use.
 func (k *checker) use(w uint32) (format.Tensor, error) {
 	if uint64(w) >= uint64(k.tensors.Len()) {
@@ -284,6 +303,8 @@ func (k *checker) matrix(w uint32, expert bool) (t format.Tensor, float bool, er
 		return t, false, corrupt("tensor %d (%q) of class %s does not belong here", w, t.Name, t.Class)
 	case t.Layout == 0:
 		return t, false, corrupt("tensor %d (%q) has no layout", w, t.Name)
+	case expert && t.Count == 1 && t.Slots != 1: // of any other class it might be
+		return t, false, corrupt("tensor %d (%q): an expert's matrix is cut into %d parts", w, t.Name, t.Slots)
 	case t.Rows == 0 || t.Cols == 0 || t.Rows > MaxLen || t.Cols > MaxLen || t.Count == 0 || t.Count > MaxExperts || !expert && t.Count != 1:
 		return t, false, corrupt("tensor %d (%q): %d matrices of %d × %d", w, t.Name, t.Count, t.Rows, t.Cols)
 	}

@@ -132,6 +132,18 @@ func TestUnprovableProgramsAreRefusedWithTheOperation(t *testing.T) {
 			e := find[*format.ExpertsParams](p, 0)
 			e.DownOut = e.Out
 		}},
+		{"one expert cut into parts", "cut into 4 parts", true, func(p *program, ts []format.Tensor) {
+			r := find[*format.RouteParams](p, 0)
+			r.Experts, r.Top = 1, 1
+			for _, n := range []string{"gate", "up", "down"} {
+				x := tensor(ts, "blk.0.ffn_"+n+"_exps.weight")
+				x.Count, x.RowsPerSlot = 1, x.Rows/4 // in 4 slots; lawful for a matrix of any other class
+			}
+			tensor(ts, "blk.0.ffn_gate_inp.weight").Rows = 1
+			for _, b := range []uint32{r.In, r.Out} {
+				p.Buffers[b].Len = 1
+			}
+		}},
 		{"experts of other slots", "share the slots", true, func(_ *program, ts []format.Tensor) { tensor(ts, "blk.0.ffn_up_exps.weight").FirstSlot++ }},
 		{"hidden sizes differ", "do not fit", true, func(_ *program, ts []format.Tensor) { tensor(ts, "blk.0.ffn_up_exps.weight").Rows = 32 }},
 	}
@@ -145,6 +157,28 @@ func TestUnprovableProgramsAreRefusedWithTheOperation(t *testing.T) {
 			require.ErrorAs(t, err, &e)
 		})
 	}
+}
+
+func TestWorkForARowIsBounded(t *testing.T) {
+	const n = 1 << 20
+	f32 := func(offset uint64) format.Buffer {
+		return format.Buffer{Type: format.ElemF32, Region: format.RegionPerRow, Len: n, Offset: offset}
+	}
+	table := format.Tensor{Name: "t", Layout: formattest.PortableF32, Rows: n, Cols: n, Count: 1, Class: format.ClassRows, Slots: 1, RowsPerSlot: n, TileRows: 1, TileRowBytes: 4 * n}
+	program := func(caps int) error {
+		p := &format.Program{Vocab: n, Embed: n, Buffers: []format.Buffer{f32(0), f32(4 * n)}, PerRow: 8 * n, Logits: 1}
+		op := func(x format.Params) {
+			p.Ops = append(p.Ops, format.Op{Kind: x.Kind(), Version: 1, Params: x})
+		}
+		op(&format.RowsParams{Out: 0, W: 0, Scale: 1})
+		op(&format.SelectParams{In: 0, Out: 1})
+		for range caps {
+			op(&format.SoftCapParams{X: 1, Cap: 1})
+		}
+		return check.Program(p, format.TensorList{table}, formattest.Size)
+	}
+	require.NoError(t, program(1000))
+	require.ErrorContains(t, program(1100), "elements for a row")
 }
 
 // slice puts a slice from the first norm's input to its output in that norm's place.

@@ -10,7 +10,8 @@
 //   - no operation reads bytes that were not written before through the same buffer, and within an operation inputs and outputs overlap only where the
 //     operation allows the same buffer for both;
 //   - every state is filled before it is read, once per run; rows are selected before the logits are made; expert ids are below the number of experts;
-//   - no number is so large that a product of sizes overflows 64 bits, and the work is bounded by the size of the file.
+//   - no number is so large that a product of sizes overflows 64 bits, and the work for a row is bounded: by the size of the file for
+//     products of matrices, by MaxWork for all else.
 //
 // What remains for run time: token ids (below Vocab), positions, and codebook indices inside of weights.
 //

@@ -52,6 +52,9 @@ func (k *checker) op(op format.Op) error {
 	if err != nil {
 		return err
 	}
+	if err := k.labour(op.Params, &o); err != nil {
+		return err
+	}
 	return k.flow.apply(&o, k.selected, k.selected)
 }
 
@@ -323,7 +326,7 @@ func (k *checker) selectRows(p *format.SelectParams) error {
 	o.read(p.In)
 	o.write(p.Out)
 	k.selected = true
-	return k.flow.apply(&o, false, true)
+	return first(k.labour(p, &o), k.flow.apply(&o, false, true))
 }
 
 func (k *checker) route(p *format.RouteParams, o *operands) error {
