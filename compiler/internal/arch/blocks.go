@@ -13,8 +13,20 @@ type Attn struct {
 	NeoX    bool    // pairs (i, i+n/2)
 	Scale   float32 // of q·k; 0: 1/√(head width)
 	Window  uint32  // positions visible to a query, 0: all
-	QKNorm  bool    // per-head RMS norms attn_q_norm, attn_k_norm before the rotation
 	SoftCap float32
+
+	QKNorm    bool // RMS norms attn_q_norm, attn_k_norm of every head, all with one weight, before the rotation
+	RowNorm   bool // the same norms, of the whole row
+	LayerNorm bool // the same norms, layer norms of every head, each with its own weight; files may lack them
+	LateNorm  bool // those norms come after the rotation
+	ValNorm   bool // values are normed too, without weight
+
+	Temper  *format.TemperParams // of the queries
+	Dim     uint32               // width of this layer's heads; 0: the model's
+	ValueK  bool                 // where the file has no attn_v, values are the keys before norm and rotation
+	Shared  bool                 // no keys and values of its own: those of layer From
+	From    int
+	Unscale bool // scales of the matrices are not used
 }
 
 // NoRope is the rope table of a layer without rotation.
@@ -22,56 +34,124 @@ const NoRope = -1
 
 // SelfAttention is the current layer's attention from the normed input to the output projection.
 func (b *Builder) SelfAttention(x Value, a Attn) Value {
-	heads, kv, dim := b.Heads(), b.KVHeads(), b.HeadDim
+	heads, kv, dim, val := b.Heads(), b.KVHeads(), b.HeadDim, b.ValDim
+	if a.Dim != 0 {
+		dim, val = a.Dim, a.Dim
+	}
 	if heads == 0 || kv == 0 || heads%kv != 0 {
 		b.corrupt("layer %d has %d heads for %d key-value heads", b.layer, heads, kv)
 		heads, kv = 1, 1
 	}
-	if uint64(heads)*uint64(max(dim, b.ValDim)) > maxWidth {
-		b.corrupt("layer %d has %d heads of width %d", b.layer, heads, max(dim, b.ValDim))
+	if uint64(heads)*uint64(max(dim, val)) > maxWidth {
+		b.corrupt("layer %d has %d heads of width %d", b.layer, heads, max(dim, val))
 		heads, kv = 1, 1
 	}
-	q := b.Linear(x, "attn_q", heads*dim)
-	k := b.Linear(x, "attn_k", kv*dim)
-	v := b.Linear(x, "attn_v", kv*b.ValDim)
-	if a.QKNorm {
-		q = b.HeadNorm(q, "attn_q_norm.weight", heads)
-		k = b.HeadNorm(k, "attn_k_norm.weight", kv)
+	q, k, v := b.qkv(x, a, heads*dim, kv*dim, kv*val)
+	q = b.turned(q, "attn_q_norm.weight", a, heads, dim)
+	if a.Temper != nil {
+		q = b.add(Node{Params: a.Temper, In: []Value{q}, Name: "attn_q", Width: heads * dim})
 	}
-	if a.Rope != NoRope {
-		q = b.rope(q, a, heads)
-		k = b.rope(k, a, kv)
+	if !a.Shared {
+		k = b.turned(k, "attn_k_norm.weight", a, kv, dim)
+		if a.ValNorm {
+			v = b.norm(v, format.NormRMS, nil, nil, kv, false, b.Eps)
+		}
+		b.states[b.layer] = uint32(len(b.g.States))
+		b.g.States = append(b.g.States, format.State{Kind: format.StateKV, KVHeads: kv, KeyDim: dim, ValDim: val, Window: a.Window})
+		b.add(Node{Params: &format.KVAppendParams{State: b.states[b.layer]}, In: []Value{k, v}})
+		a.From = b.layer
 	}
-	state := uint32(len(b.g.States))
-	b.g.States = append(b.g.States, format.State{
-		Kind: format.StateKV, KVHeads: kv, KeyDim: dim, ValDim: b.ValDim, Window: a.Window,
-	})
-	b.add(Node{Params: &format.KVAppendParams{State: state}, In: []Value{k, v}})
+	state, ok := b.states[a.From]
+	if s := b.g.States[state:]; !ok || len(s) == 0 || s[0].KeyDim != dim || s[0].ValDim != val || s[0].KVHeads == 0 || heads%s[0].KVHeads != 0 {
+		b.corrupt("layer %d cannot use the keys and values of layer %d, which has none of that shape", b.layer, a.From)
+	}
 	scale := a.Scale
 	if scale == 0 {
 		scale = float32(1 / math.Sqrt(float64(dim)))
 	}
 	p := &format.AttentionParams{State: state, Heads: heads, Scale: scale, SoftCap: a.SoftCap}
-	y := b.add(Node{Params: p, In: []Value{q}, W: []*gguf.Tensor{nil}, Name: "attn", Width: heads * b.ValDim})
-	return b.Linear(y, "attn_output", b.NEmbed)
+	y := b.add(Node{Params: p, In: []Value{q}, W: []*gguf.Tensor{nil}, Name: "attn", Width: heads * val})
+	return b.linear(y, "attn_output", b.NEmbed, !a.Unscale)
 }
 
-func (b *Builder) rope(x Value, a Attn, heads uint32) Value {
-	p := &format.RopeParams{Table: uint32(a.Rope), Heads: heads, HeadDim: b.HeadDim, NeoX: a.NeoX}
-	return b.add(Node{Params: p, In: []Value{x}, Name: b.g.Nodes[x].Name, Width: b.width(x)})
+// qkv makes queries, keys and values, from a matrix each or from ranges of the rows of attn_qkv. Keys and values are NoValue in a layer that shares those of
+// another.
+func (b *Builder) qkv(x Value, a Attn, nq, nk, nv uint32) (q, k, v Value) {
+	if !b.Has("attn_qkv.weight") {
+		q = b.linear(x, "attn_q", nq, !a.Unscale)
+		if a.Shared {
+			return q, NoValue, NoValue
+		}
+		k = b.linear(x, "attn_k", nk, !a.Unscale)
+		if a.ValueK && !b.Has("attn_v.weight") {
+			return q, k, k
+		}
+		return q, k, b.linear(x, "attn_v", nv, !a.Unscale)
+	}
+	parts := b.Fused(x, "attn_qkv", []uint32{nq, nk, nv}, []string{"attn_q", "attn_k", "attn_v"}, !a.Unscale)
+	return parts[0], parts[1], parts[2]
+}
+
+// turned is queries or keys after norm and rotation.
+func (b *Builder) turned(x Value, name string, a Attn, heads, dim uint32) Value {
+	rotate := func() {
+		if a.Rope != NoRope {
+			p := &format.RopeParams{Table: uint32(a.Rope), Heads: heads, HeadDim: dim, NeoX: a.NeoX}
+			x = b.add(Node{Params: p, In: []Value{x}, Name: b.g.Nodes[x].Name, Width: b.width(x)})
+		}
+	}
+	if a.LateNorm {
+		rotate()
+	}
+	switch {
+	case a.QKNorm:
+		x = b.HeadNorm(x, name, heads)
+	case a.RowNorm:
+		x = b.Norm(x, name)
+	case a.LayerNorm && b.Has(name):
+		w := b.VectorOf(name, uint64(dim), uint64(heads))
+		x = b.norm(x, format.NormLayer, w, nil, heads, true, b.LayerEps)
+	}
+	if !a.LateNorm {
+		rotate()
+	}
+	return x
 }
 
 // FeedForward is down(act(gate(x)) · up(x)) with the matrices prefix_gate, prefix_up and prefix_down; suffix names a variant
 // ("_shexp").
 func (b *Builder) FeedForward(x Value, act uint8, suffix string, width uint32) Value {
-	if width == 0 {
-		b.corrupt("layer %d has a feed-forward part of width 0", b.layer)
-		width = 1
+	return b.FFN(x, FFN{Act: act, Suffix: suffix, Width: width})
+}
+
+// FFN says how a layer's feed-forward part differs from the gated form.
+type FFN struct {
+	Act     uint8
+	Suffix  string
+	Width   uint32
+	Plain   bool // down(act(up(x))), no gate
+	Fused   bool // the rows of ffn_up are those of the gate, then those of up
+	Unscale bool // scales of the matrices are not used
+}
+
+// FFN is a layer's feed-forward part. Where a matrix has a bias and a scale, the scale multiplies the bias too.
+func (b *Builder) FFN(x Value, f FFN) Value {
+	if f.Width == 0 || f.Width > maxWidth/2 {
+		b.corrupt("layer %d has a feed-forward part of width %d", b.layer, f.Width)
+		f.Width = 1
 	}
-	gate := b.Linear(x, "ffn_gate"+suffix, width)
-	up := b.Linear(x, "ffn_up"+suffix, width)
-	h := b.add(Node{Params: &format.ActivationParams{Act: act}, In: []Value{gate, up}, Name: "ffn_hidden", Width: width})
-	return b.Linear(h, "ffn_down"+suffix, b.NEmbed)
+	in := []Value{NoValue, NoValue}
+	switch {
+	case f.Plain:
+		in[0] = b.biased(x, "ffn_up"+f.Suffix, f.Width, !f.Unscale)
+	case f.Fused:
+		copy(in, b.Fused(x, "ffn_up"+f.Suffix, []uint32{f.Width, f.Width}, []string{"ffn_gate", "ffn_up"}, !f.Unscale))
+	default:
+		in[0] = b.biased(x, "ffn_gate"+f.Suffix, f.Width, !f.Unscale)
+		in[1] = b.biased(x, "ffn_up"+f.Suffix, f.Width, !f.Unscale)
+	}
+	h := b.add(Node{Params: &format.ActivationParams{Act: f.Act}, In: in, Name: "ffn_hidden", Width: f.Width})
+	return b.biased(h, "ffn_down"+f.Suffix, b.NEmbed, !f.Unscale)
 }
 
 // Moe says how a layer's experts are chosen.

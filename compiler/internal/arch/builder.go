@@ -22,13 +22,15 @@ type Builder struct {
 	errs  []error
 	order int
 	ropes map[string]int // index of the table of a rotation already computed
+
+	states map[int]uint32 // state of keys and values by layer
 }
 
 // maxProblems bounds the list of problems; a header that promises a million layers must not produce a million lines.
 const maxProblems = 24
 
 func newBuilder(set *gguf.Set, name string) *Builder {
-	b := &Builder{set: set, layer: -1, ropes: map[string]int{}, g: &Graph{Arch: name, Logits: NoValue, Uses: map[*gguf.Tensor]*Use{}}}
+	b := &Builder{set: set, layer: -1, ropes: map[string]int{}, states: map[int]uint32{}, g: &Graph{Arch: name, Logits: NoValue, Uses: map[*gguf.Tensor]*Use{}}}
 	b.readHyper()
 	return b
 }
@@ -170,8 +172,11 @@ func sameDims(have, want []uint64) bool {
 }
 
 // Vector is a small float tensor of n elements.
-func (b *Builder) Vector(name string, n uint32) *gguf.Tensor {
-	t := b.tensor(RoleVector, name, uint64(n))
+func (b *Builder) Vector(name string, n uint32) *gguf.Tensor { return b.VectorOf(name, uint64(n)) }
+
+// VectorOf is Vector for tensors that files shape with more than one dimension.
+func (b *Builder) VectorOf(name string, dims ...uint64) *gguf.Tensor {
+	t := b.tensor(RoleVector, name, dims...)
 	if !isFloat(t.Type) {
 		b.unsupported("tensor %q of type %s is used as a vector, which must be F32, F16 or BF16", t.Name, t.Type)
 	}
@@ -243,41 +248,6 @@ func (b *Builder) Embed(scale float32) Value {
 	return b.add(Node{Params: &format.RowsParams{Scale: scale}, W: []*gguf.Tensor{t}, Name: "x", Width: b.NEmbed})
 }
 
-// Norm is an RMS norm of the whole row with the layer's tensor name.
-func (b *Builder) Norm(x Value, name string) Value {
-	return b.HeadNorm(x, name, 1)
-}
-
-// HeadNorm is an RMS norm of each of groups equal parts of the row, all with the same weight.
-func (b *Builder) HeadNorm(x Value, name string, groups uint32) Value {
-	w := b.Vector(name, b.width(x)/groups)
-	p := &format.NormParams{Norm: format.NormRMS, Groups: groups, Eps: b.Eps}
-	return b.add(Node{Params: p, In: []Value{x}, W: []*gguf.Tensor{w, nil}, Name: shortName(name), Width: b.width(x)})
-}
-
-// Linear multiplies with matrix prefix.weight, adds prefix.bias if there is one, and multiplies by prefix.scale if there is one.
-func (b *Builder) Linear(x Value, prefix string, rows uint32) Value {
-	w := b.Matrix(prefix+".weight", b.width(x), rows)
-	bias := b.Optional(prefix+".bias", rows)
-	scale := float32(1)
-	if b.Has(prefix + ".scale") {
-		scale = b.folded(prefix+".scale", 1, "folded into the matrix product's scale")[0]
-		if bias != nil {
-			b.unsupported("tensor %q has both a scale and a bias", w.Name)
-		}
-	}
-	return b.matmul(x, w, bias, shortName(prefix), scale)
-}
-
-func (b *Builder) matmul(x Value, w, bias *gguf.Tensor, name string, scale float32) Value {
-	rows := uint32(1)
-	if len(w.Dims) > 1 {
-		rows = uint32(w.Dims[1])
-	}
-	p := &format.MatMulParams{Parts: []format.MatMulPart{{Scale: scale}}}
-	return b.add(Node{Params: p, In: []Value{x}, W: []*gguf.Tensor{w, bias}, Name: name, Width: rows})
-}
-
 // Add is a + b.
 func (b *Builder) Add(x, y Value) Value {
 	p := &format.ElementParams{Element: format.ElementAdd, Scale: 1}
@@ -299,18 +269,6 @@ func (b *Builder) SoftCap(x Value, cap float32) Value {
 		return x
 	}
 	return b.add(Node{Params: &format.SoftCapParams{Cap: cap}, In: []Value{x}, Name: "capped", Width: b.width(x)})
-}
-
-// Output ends the graph: norm, output matrix (token_embd if the file has no output.weight), scale and cap of the logits.
-func (b *Builder) Output(x Value, scale, cap float32) {
-	x = b.Norm(x, "output_norm.weight")
-	name := "output.weight"
-	if !b.Has(name) {
-		name = "token_embd.weight"
-	}
-	w := b.Matrix(name, b.NEmbed, b.NVocab)
-	y := b.matmul(x, w, b.Optional("output.bias", b.NVocab), "logits", scale)
-	b.g.Logits = b.SoftCap(y, cap)
 }
 
 // shortName makes a buffer's name of a tensor's: "attn_q.weight" → "attn_q".

@@ -14,7 +14,9 @@ type Hyper struct {
 	NEmbed  uint32
 	NVocab  uint32
 	Context uint32
-	Eps     float32
+	Eps     float32 // of RMS norms, 0 if the file gives none
+
+	LayerEps float32 // of layer norms
 
 	heads, kvHeads, ff []uint32 // per layer
 	HeadDim            uint32
@@ -150,9 +152,7 @@ func (b *Builder) readHyper() {
 	b.NEmbed = b.bounded("embedding_length", 0, 1, maxWidth)
 	b.Context = b.bounded("context_length", 0, 0, math.MaxUint32)
 	b.Eps = float32(b.Float("attention.layer_norm_rms_epsilon", 0))
-	if b.Eps <= 0 {
-		b.corrupt("key %q must be a positive number", b.key("attention.layer_norm_rms_epsilon"))
-	}
+	b.LayerEps = float32(b.Float("attention.layer_norm_epsilon", 0))
 	b.NVocab = 1
 	if t := b.set.Tensor("token_embd.weight"); t != nil && len(t.Dims) == 2 && t.Dims[1] <= maxWidth {
 		b.NVocab = uint32(t.Dims[1])

@@ -31,6 +31,8 @@ type Rotation struct {
 	BetaFast, BetaSlow float64 // YaRN: rotations over OrigContext at which the ramp begins and ends
 	Ext                float64 // YaRN: share of the ramp, 1
 	Magnitude          float64 // multiplies cos and sin besides YaRN's own factor
+
+	Turned, Cycle uint32 // of every Cycle pairs only the first Turned are rotated; 0: all
 }
 
 // Rotation reads the file's rotation: dimension count, base, scaling, and the factors of rope_freqs.weight.
@@ -57,10 +59,15 @@ func (b *Builder) Rotation() Rotation {
 		if r.Factor != 1 {
 			r.Scaling = ScaleLinear
 		}
+	case "longrope":
+		// The factors say it all.
+		if r.Factor != 1 {
+			r.Scaling = ScaleLinear
+		}
 	case "yarn":
 		r.Scaling = ScaleYaRN
 	default:
-		b.unsupported("key %q: rope scaling %q is not known; known are none, linear, yarn and factors in rope_freqs.weight",
+		b.unsupported("key %q: rope scaling %q is not known; known are none, linear, yarn, longrope and factors in rope_freqs.weight",
 			b.key("rope.scaling.type"), clip(s))
 	}
 	if r.Ext < 0 {
@@ -72,20 +79,39 @@ func (b *Builder) Rotation() Rotation {
 			r.Dims, r.Base, r.Factor, r.BetaFast, r.BetaSlow, r.Magnitude)
 		r = Rotation{Dims: 2, Base: 10000, Factor: 1, BetaFast: 32, BetaSlow: 1, Magnitude: 1}
 	}
-	r.Factors = b.ropeFactors(r.Dims / 2)
+	r.Factors = b.ropeFactors(r.Dims/2, float64(b.Context) > r.OrigContext)
 	return r
 }
 
-// ropeFactors reads rope_freqs.weight (Llama 3.1), which lies outside the layers; some files repeat it in layer 0.
-func (b *Builder) ropeFactors(n uint32) []float32 {
-	const name, reason = "rope_freqs.weight", "folded into the program's rotation table"
+// ropeFactors reads rope_freqs.weight (Llama 3.1), or rope_factors_long or _short (longrope: long when the model's context is longer than the original one, as
+// all its positions then use one set).
+func (b *Builder) ropeFactors(n uint32, long bool) []float32 {
+	if f := b.factors("rope_freqs.weight", n); f != nil {
+		return f
+	}
+	used, other := "rope_factors_short.weight", "rope_factors_long.weight"
+	if long {
+		used, other = other, used
+	}
+	f := b.factors(used, n)
+	if f != nil {
+		if t := b.set.Tensor(other); t != nil && b.g.Uses[t] == nil {
+			b.g.Uses[t] = b.use(RoleAside, "rotation factors for the other context length")
+		}
+	}
+	return f
+}
+
+// factors reads factors that lie outside the layers; some files repeat them in layer 0.
+func (b *Builder) factors(name string, n uint32) []float32 {
+	const reason = "folded into the program's rotation table"
 	layer := b.layer
 	defer func() { b.layer = layer }()
 	for _, l := range []int{-1, 0} {
 		if b.layer = l; b.Has(name) {
 			f := b.folded(name, n, reason)
-			if slices.ContainsFunc(f, func(v float32) bool { return !(v > 0) || v > math.MaxFloat32 }) {
-				b.corrupt("tensor %q holds factors that are not positive", name)
+			if slices.ContainsFunc(f, func(v float32) bool { return v == 0 || !(math.Abs(float64(v)) <= math.MaxFloat32) }) {
+				b.corrupt("tensor %q holds factors that are 0 or not finite", name)
 				return nil
 			}
 			return f
@@ -138,7 +164,9 @@ func (r Rotation) Table() format.Rope {
 			f.Mul(f, keep)
 			f.Add(f, stretched.Mul(stretched, zero().Sub(newBig(1), keep)))
 		}
-		t.Freqs[i] = nearest(f)
+		if t.Freqs[i] = nearest(f); r.Cycle != 0 && uint32(i)%r.Cycle >= r.Turned {
+			t.Freqs[i] = 0
+		}
 	}
 	return t
 }

@@ -109,6 +109,7 @@ func (p *planner) choose(i int) {
 		// A vector lies as float32 whatever its type in the source: halves widen exactly, and restore, which knows the type from
 		// the source's header, narrows them again.
 		t.Type = uint32(gguf.TypeF32)
+		t.Rows, t.Cols = 1, t.Rows*t.Cols
 		t.Class, t.Reason, t.TileRowBytes = format.ClassPinned, format.ReasonVector, 4*t.Cols
 		return
 	case it.Use&UseVector != 0 || it.Use&UseAside != 0:
