@@ -29,7 +29,7 @@ const (
 	MaxTop     = 1 << 8
 	MaxFreq    = 1 << 10 // radians per position
 	MaxFactors = 1 << 12 // of a temper
-	MaxWork    = 1 << 31 // elements that all operations touch for a row, beside the products of matrices, which the size of the file bounds
+	MaxWork    = 1 << 30 // elements that all operations touch for a row, beside the products of matrices, which the size of the file bounds
 )
 
 // Program proves a program against the tensors of its container. The error wraps format.ErrCorrupt, or format.ErrUnsupported for what a newer
@@ -251,7 +251,8 @@ func (k *checker) labour(p format.Params, o *operands) error {
 		k.work += k.length(w.buffer)
 	}
 	if r, ok := p.(*format.RouteParams); ok {
-		k.work += uint64(r.Experts)*uint64(r.Top) + uint64(r.Groups)*uint64(r.Groups)
+		// An exponential for each expert, then a pass for each choice and a comparison of each two groups.
+		k.work += uint64(r.Experts)*(32+uint64(r.Top)) + uint64(r.Groups)*uint64(r.Groups)
 	}
 	if k.work > MaxWork {
 		return corrupt("up to here the program touches %d elements for a row, at most %d are allowed", k.work, MaxWork)

@@ -13,6 +13,7 @@ import (
 	"jns/kernels/tile"
 	"jns/runtime/internal/chat"
 	"jns/runtime/internal/exec"
+	"jns/runtime/internal/kv"
 	"jns/runtime/internal/sched"
 	"jns/runtime/internal/store"
 	"jns/runtime/internal/token"
@@ -24,6 +25,7 @@ var (
 	ErrNoVocab    = errors.New("the model has no vocabulary; use token ids")
 	ErrNoTemplate = errors.New("the model has no chat template; use --raw")
 	ErrFault      = errors.New("the container cannot be read any more")
+	ErrMemory     = kv.ErrMemory // keys and values would take more memory than there is
 	ErrPanic      = sched.ErrPanic
 )
 
@@ -79,7 +81,8 @@ func (e *Engine) load(o Options) (err error) {
 	if err = check.Program(e.c.Program, e.c.Tensors, TileSize); err != nil {
 		return err
 	}
-	if e.opts.Batch, err = fitBatch(e.c.Program, e.opts, o.Batch != 0, sched.AvailableMemory()); err != nil {
+	memory := sched.AvailableMemory()
+	if e.opts.Batch, err = fitBatch(e.c.Program, e.opts, o.Batch != 0, memory); err != nil {
 		return err
 	}
 	if b := e.c.Tokenizer(); len(b) > 0 {
@@ -98,7 +101,13 @@ func (e *Engine) load(o Options) (err error) {
 	e.pool = sched.NewPool(e.opts.Threads)
 	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Pool: e.pool, Batch: e.opts.Batch, Program: e.c.Program,
 		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file})
-	return err
+	if err != nil {
+		return err
+	}
+	if memory != 0 {
+		e.model.Store().SetLimit(max(memory-memory/arenaShare, 1))
+	}
+	return nil
 }
 
 // TileSize tells the program's verifier how large the tile rows of a layout are.

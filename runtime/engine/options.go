@@ -66,7 +66,7 @@ func KernelSets() []string { return kernels.Available() }
 // DefaultThreads is the number of workers that an engine uses when it is not told one.
 func DefaultThreads() int { return sched.Available().Workers() }
 
-// arenaShare is the part of the available memory that the arena may take: the rest is for keys and values and for the weights' pages.
+// arenaShare: the arena may take one of so many parts of the available memory, keys and values the others. (The weights' pages are given up where memory is short.)
 const arenaShare = 4
 
 // fitBatch makes the arena fit the memory: a batch that the user did not ask for is made smaller (which changes no result), one that he did ask for is refused.
@@ -75,7 +75,11 @@ func fitBatch(p *format.Program, o Options, asked bool, available uint64) (int, 
 		return o.Batch, nil
 	}
 	limit := available / arenaShare
-	need := func(batch int) uint64 { return uint64(batch)*p.PerRow + p.Fixed + uint64(o.Threads)*p.PerWorker }
+	perRow := p.PerRow
+	for _, r := range p.Ropes { // cosines and sines of every row
+		perRow += 8 * uint64(len(r.Freqs))
+	}
+	need := func(batch int) uint64 { return uint64(batch)*perRow + p.Fixed + uint64(o.Threads)*p.PerWorker }
 	if need(o.Batch) <= limit {
 		return o.Batch, nil
 	}

@@ -21,4 +21,8 @@ func TestArenaFitsTheMemoryOrIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrOption)
 	_, err = fitBatch(p, o, false, 1<<20)
 	require.ErrorIs(t, err, ErrOption)
+	p.Ropes = []format.Rope{{Freqs: make([]float64, 1<<17)}} // as much again
+	b, err = fitBatch(p, o, false, 1<<30)
+	require.NoError(t, err)
+	require.Equal(t, 64, b)
 }

@@ -17,6 +17,26 @@ type picks struct {
 	place []int32 // [choice number] place
 	start []int32 // [expert] first place; start[experts] = number of choices
 	used  []int32 // experts with at least one choice, ascending
+
+	routes []router // per worker, for all routes of the program: there may be thousands
+}
+
+// router is what a worker chooses experts in.
+type router struct {
+	scratch kernels.RouteScratch
+	experts int // that the scratch is for
+	ids     []int32
+	weights []float32
+}
+
+// need makes the router's memory suffice for a choice of top among experts.
+func (r *router) need(experts, top int) {
+	if r.experts < experts {
+		r.scratch, r.experts = kernels.NewRouteScratch(experts), experts
+	}
+	if len(r.ids) < top {
+		r.ids, r.weights = make([]int32, top), make([]float32, top)
+	}
 }
 
 func (m *Model) bindRoute(p *format.RouteParams, selected bool) error {
@@ -33,18 +53,19 @@ func (m *Model) bindRoute(p *format.RouteParams, selected bool) error {
 	default:
 		return fmt.Errorf("%w: routing function %d", format.ErrUnsupported, p.Func)
 	}
-	scratch := make([]kernels.RouteScratch, len(m.work))
-	ids := make([][]int32, len(m.work))
-	weights := make([][]float32, len(m.work))
-	for i := range scratch {
-		scratch[i] = kernels.NewRouteScratch(r.Experts)
-		ids[i], weights[i] = make([]int32, r.Top), make([]float32, r.Top)
+	if m.picks.routes == nil {
+		m.picks.routes = make([]router, len(m.work))
+	}
+	for i := range m.picks.routes {
+		m.picks.routes[i].need(r.Experts, r.Top)
 	}
 	m.eachRow(selected, func(w *worker, row int) {
-		m.vec.Route(r, in.f32(row), ids[w.id], weights[w.id], &scratch[w.id])
+		k := &m.picks.routes[w.id]
+		ids, weights := k.ids[:r.Top], k.weights[:r.Top]
+		m.vec.Route(r, in.f32(row), ids, weights, &k.scratch)
 		c := out.choices(row)
 		for i := range c {
-			c[i] = choice{expert: ids[w.id][i], weight: weights[w.id][i]}
+			c[i] = choice{expert: ids[i], weight: weights[i]}
 		}
 	})
 	return nil

@@ -19,6 +19,9 @@ const Chunk = 64
 // ErrFull is returned when a session would pass its limit of positions.
 var ErrFull = errors.New("context is full")
 
+// ErrMemory is returned when pages would take more memory than there is.
+var ErrMemory = errors.New("keys and values do not fit the memory")
+
 // ErrGone is returned for positions that a sliding window has dropped.
 var ErrGone = errors.New("positions are no longer in the window")
 
@@ -55,6 +58,8 @@ type Store struct {
 	shapes []Shape
 	mu     sync.Mutex
 	free   [][]*Page // per shape
+	bytes  uint64    // of all pages made
+	limit  uint64    // of bytes; 0: none
 }
 
 // NewStore makes a store for states of these shapes.
@@ -62,25 +67,38 @@ func NewStore(shapes []Shape) *Store {
 	return &Store{shapes: shapes, free: make([][]*Page, len(shapes))}
 }
 
+// SetLimit bounds the memory of all pages, in bytes; 0: no bound. How much a position takes is a matter of the program, which may be anybody's, and memory that
+// is not there ends the process, not the request.
+func (s *Store) SetLimit(bytes uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limit = bytes
+}
+
 // Shape is the shape of a state.
 func (s *Store) Shape(state int) *Shape { return &s.shapes[state] }
 
-func (s *Store) get(state int) *Page {
+func (s *Store) get(state int) (*Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.free[state]; len(l) > 0 {
 		p := l[len(l)-1]
 		s.free[state] = l[:len(l)-1]
 		p.refs.Store(1)
-		return p
+		return p, nil
 	}
-	n := s.shapes[state].PageBytes() / 2
+	size := uint64(s.shapes[state].PageBytes())
+	if s.limit > 0 && (size > s.limit || s.bytes > s.limit-size) {
+		return nil, fmt.Errorf("%w: they take %d MiB, %d MiB are available for them; use a smaller --ctx or fewer sessions", ErrMemory, (s.bytes+size)>>20, s.limit>>20)
+	}
+	s.bytes += size
+	n := int(size / 2)
 	const align = 64 / 2
 	raw := make([]uint16, n+align)
 	skip := int(-uintptr(unsafe.Pointer(&raw[0]))&63) / 2
 	p := &Page{mem: raw[skip : skip+n : skip+n]}
 	p.refs.Store(1)
-	return p
+	return p, nil
 }
 
 func (s *Store) put(state int, p *Page) {
@@ -112,7 +130,7 @@ func (c *Cache) Len() int { return c.n }
 // Limit is the largest number of positions.
 func (c *Cache) Limit() int { return c.limit }
 
-// Extend makes room for n more positions and returns the first of them.
+// Extend makes room for n more positions and returns the first of them. After an error the cache holds what it held before.
 func (c *Cache) Extend(n int) (int, error) {
 	if n < 0 || c.n+n > c.limit {
 		return 0, fmt.Errorf("%w: %d positions stored, %d more asked for, limit %d (raise it with --ctx)", ErrFull, c.n, n, c.limit)
@@ -121,10 +139,18 @@ func (c *Cache) Extend(n int) (int, error) {
 	need := (c.n + n + Chunk - 1) / Chunk
 	for state := range c.pages {
 		for len(c.pages[state]) < need {
-			c.pages[state] = append(c.pages[state], c.store.get(state))
+			p, err := c.store.get(state)
+			if err != nil {
+				c.shrink((c.n + Chunk - 1) / Chunk)
+				return 0, err
+			}
+			c.pages[state] = append(c.pages[state], p)
 		}
 		if c.n%Chunk != 0 && n > 0 {
-			c.own(state, c.n/Chunk)
+			if err := c.own(state, c.n/Chunk); err != nil {
+				c.shrink((c.n + Chunk - 1) / Chunk)
+				return 0, err
+			}
 		}
 	}
 	c.n += n
@@ -132,15 +158,30 @@ func (c *Cache) Extend(n int) (int, error) {
 }
 
 // own replaces a page that others share by a copy, before it is written to.
-func (c *Cache) own(state, page int) {
+func (c *Cache) own(state, page int) error {
 	p := c.pages[state][page]
 	if p == nil || p.refs.Load() == 1 {
-		return
+		return nil
 	}
-	q := c.store.get(state)
+	q, err := c.store.get(state)
+	if err != nil {
+		return err
+	}
 	copy(q.mem, p.mem)
 	c.store.put(state, p)
 	c.pages[state][page] = q
+	return nil
+}
+
+// shrink gives back all pages from number keep on.
+func (c *Cache) shrink(keep int) {
+	for state := range c.pages {
+		for i := keep; i < len(c.pages[state]); i++ {
+			c.store.put(state, c.pages[state][i])
+		}
+		c.pages[state] = c.pages[state][:min(keep, len(c.pages[state]))]
+		c.low[state] = min(c.low[state], len(c.pages[state]))
+	}
 }
 
 // Page gives the page of a state that holds position pos.
@@ -175,14 +216,7 @@ func (c *Cache) Truncate(n int) error {
 			return fmt.Errorf("%w: position %d", ErrGone, n)
 		}
 	}
-	keep := (n + Chunk - 1) / Chunk
-	for state := range c.pages {
-		for i := keep; i < len(c.pages[state]); i++ {
-			c.store.put(state, c.pages[state][i])
-		}
-		c.pages[state] = c.pages[state][:min(keep, len(c.pages[state]))]
-		c.low[state] = min(c.low[state], len(c.pages[state]))
-	}
+	c.shrink((n + Chunk - 1) / Chunk)
 	c.n = n
 	return nil
 }

@@ -49,3 +49,29 @@ func TestForkSharesPagesUntilWritten(t *testing.T) {
 	b.Close()
 	require.Len(t, s.free[0], 3)
 }
+
+func TestPagesBeyondTheLimitAreRefusedAndNothingIsLost(t *testing.T) {
+	shapes := []Shape{{KVHeads: 1, KeyDim: 8, ValDim: 8}, {KVHeads: 2, KeyDim: 8, ValDim: 8}}
+	s := NewStore(shapes)
+	page := shapes[0].PageBytes() + shapes[1].PageBytes()
+	s.SetLimit(uint64(3*page + shapes[0].PageBytes()))
+	a := s.NewCache(10000)
+	_, err := a.Extend(Chunk + 3)
+	require.NoError(t, err)
+	b := a.Fork()
+	_, err = b.Extend(1) // a page of its own
+	require.NoError(t, err)
+	_, err = a.Extend(Chunk) // the first state's page fits, the second's does not
+	require.ErrorIs(t, err, ErrMemory)
+	require.Equal(t, Chunk+3, a.Len())
+	require.Equal(t, 2*page, a.Bytes())
+	b.Close()
+	first, err := a.Extend(Chunk)
+	require.NoError(t, err, "what was given back is used again")
+	require.Equal(t, Chunk+3, first)
+
+	s = NewStore([]Shape{{KVHeads: 4096, KeyDim: 4096, ValDim: 4096}})
+	s.SetLimit(1 << 20)
+	_, err = s.NewCache(1).Extend(1)
+	require.ErrorIs(t, err, ErrMemory)
+}
