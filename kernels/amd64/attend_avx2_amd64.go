@@ -44,7 +44,7 @@ func Attend_scores4_avx2(a *AttendStep)
 //go:noescape
 func Attend_weigh4_avx2(a *AttendStep)
 
-// Attend_soften_avx2 turns the first Rows rows of S into e^(s − max), 0 outside RowLo, RowHi, and brings M, L, Alpha and Beta up to date.
+// Attend_soften_avx2 turns the first Rows rows of S into e^(s − max) within RowLo, RowHi (outside it leaves anything), and brings M, L, Alpha and Beta up to date. With an odd number of rows one more is read and written under AVX-512, for nothing.
 //
 //go:noescape
 func Attend_soften_avx2(a *AttendStep)

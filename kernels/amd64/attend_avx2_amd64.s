@@ -1405,19 +1405,19 @@ TEXT ·Attend_soften_avx2(SB), NOSPLIT, $0-8
 	MOVQ AX, BX
 
 row129:
-	MOVLQSX      408(BX), SI
-	MOVLQSX      472(BX), DI
-	CMPQ         SI, DI
+	MOVL         408(BX), SI
+	MOVL         472(BX), DI
+	CMPL         SI, DI
 	JGE          next130
-	DECQ         SI
+	DECL         SI
 	VMOVD        SI, X13
 	VMOVD        DI, X14
 	VPBROADCASTD X13, Y13
 	VPBROADCASTD X14, Y14
 	VBROADCASTSS 136(AX), Y2
 	VMOVUPS      vec_avx2_ff800000<>+0(SB), Y10
-	VMOVUPS      Y10, Y0
-	VMOVUPS      Y10, Y1
+	VMOVAPS      Y10, Y0
+	VMOVAPS      Y10, Y1
 	MOVL         140(AX), SI
 	ADDL         SI, SI
 	JZ           plain131
@@ -1427,31 +1427,27 @@ row129:
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y3, Y4
 	VCMPPS       $0x1d, vec_avx2_3f200000<>+0(SB), Y4, Y7
 	VADDPS       Y4, Y4, Y4
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y6
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y6
 	VMAXPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y6
 	VMINPS       Y4, Y6, Y4
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y4, Y5
-	VROUNDPS     $0x08, Y5, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y4
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y4
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y6
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y6
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y4, Y6
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
 	VCVTPS2DQ    Y5, Y5
-	VPSRAD       $0x01, Y5, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y4, Y6, Y6
-	VMULPS       Y5, Y6, Y4
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y4, Y4
+	VPADDD       Y5, Y6, Y4
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y6, Y4
 	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
 	VDIVPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y6
@@ -1482,31 +1478,27 @@ row129:
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y3, Y4
 	VCMPPS       $0x1d, vec_avx2_3f200000<>+0(SB), Y4, Y7
 	VADDPS       Y4, Y4, Y4
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y6
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y6
 	VMAXPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y6
 	VMINPS       Y4, Y6, Y4
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y4, Y5
-	VROUNDPS     $0x08, Y5, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y4
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y4
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y6
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y6
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y4, Y6
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
 	VCVTPS2DQ    Y5, Y5
-	VPSRAD       $0x01, Y5, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y4, Y6, Y6
-	VMULPS       Y5, Y6, Y4
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y4, Y4
+	VPADDD       Y5, Y6, Y4
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y6, Y4
 	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
 	VDIVPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y6
@@ -1537,31 +1529,27 @@ row129:
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y3, Y4
 	VCMPPS       $0x1d, vec_avx2_3f200000<>+0(SB), Y4, Y7
 	VADDPS       Y4, Y4, Y4
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y6
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y6
 	VMAXPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y6
 	VMINPS       Y4, Y6, Y4
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y4, Y5
-	VROUNDPS     $0x08, Y5, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y4
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y4
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y6
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y6
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y4, Y6
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
 	VCVTPS2DQ    Y5, Y5
-	VPSRAD       $0x01, Y5, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y4, Y6, Y6
-	VMULPS       Y5, Y6, Y4
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y4, Y4
+	VPADDD       Y5, Y6, Y4
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y6, Y4
 	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
 	VDIVPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y6
@@ -1592,31 +1580,27 @@ row129:
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y3, Y4
 	VCMPPS       $0x1d, vec_avx2_3f200000<>+0(SB), Y4, Y7
 	VADDPS       Y4, Y4, Y4
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y6
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y6
 	VMAXPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y6
 	VMINPS       Y4, Y6, Y4
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y4, Y5
-	VROUNDPS     $0x08, Y5, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y4
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y4
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y6
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y6
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y4, Y6
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
 	VCVTPS2DQ    Y5, Y5
-	VPSRAD       $0x01, Y5, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y4, Y6, Y6
-	VMULPS       Y5, Y6, Y4
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y4, Y4
+	VPADDD       Y5, Y6, Y4
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y6, Y4
 	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
 	VDIVPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y6
@@ -1647,31 +1631,27 @@ row129:
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y3, Y4
 	VCMPPS       $0x1d, vec_avx2_3f200000<>+0(SB), Y4, Y7
 	VADDPS       Y4, Y4, Y4
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y6
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y6
 	VMAXPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y6
 	VMINPS       Y4, Y6, Y4
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y4, Y5
-	VROUNDPS     $0x08, Y5, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y4
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y4
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y6
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y6
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y4, Y6
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
 	VCVTPS2DQ    Y5, Y5
-	VPSRAD       $0x01, Y5, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y4, Y6, Y6
-	VMULPS       Y5, Y6, Y4
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y4, Y4
+	VPADDD       Y5, Y6, Y4
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y6, Y4
 	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
 	VDIVPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y6
@@ -1702,31 +1682,27 @@ row129:
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y3, Y4
 	VCMPPS       $0x1d, vec_avx2_3f200000<>+0(SB), Y4, Y7
 	VADDPS       Y4, Y4, Y4
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y6
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y6
 	VMAXPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y6
 	VMINPS       Y4, Y6, Y4
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y4, Y5
-	VROUNDPS     $0x08, Y5, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y4
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y4
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y6
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y6
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y4, Y6
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
 	VCVTPS2DQ    Y5, Y5
-	VPSRAD       $0x01, Y5, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y4, Y6, Y6
-	VMULPS       Y5, Y6, Y4
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y4, Y4
+	VPADDD       Y5, Y6, Y4
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y6, Y4
 	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
 	VDIVPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y6
@@ -1757,31 +1733,27 @@ row129:
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y3, Y4
 	VCMPPS       $0x1d, vec_avx2_3f200000<>+0(SB), Y4, Y7
 	VADDPS       Y4, Y4, Y4
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y6
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y6
 	VMAXPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y6
 	VMINPS       Y4, Y6, Y4
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y4, Y5
-	VROUNDPS     $0x08, Y5, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y4
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y4
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y6
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y6
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y4, Y6
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
 	VCVTPS2DQ    Y5, Y5
-	VPSRAD       $0x01, Y5, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y4, Y6, Y6
-	VMULPS       Y5, Y6, Y4
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y4, Y4
+	VPADDD       Y5, Y6, Y4
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y6, Y4
 	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
 	VDIVPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y6
@@ -1812,31 +1784,27 @@ row129:
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y3, Y4
 	VCMPPS       $0x1d, vec_avx2_3f200000<>+0(SB), Y4, Y7
 	VADDPS       Y4, Y4, Y4
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y6
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y6
 	VMAXPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y6
 	VMINPS       Y4, Y6, Y4
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y4, Y5
-	VROUNDPS     $0x08, Y5, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y4
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y4
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y6
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y6
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y4, Y6
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y6
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y6
 	VCVTPS2DQ    Y5, Y5
-	VPSRAD       $0x01, Y5, Y4
-	VPSUBD       Y4, Y5, Y5
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y4, Y6, Y6
-	VMULPS       Y5, Y6, Y4
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y4, Y4
+	VPADDD       Y5, Y6, Y4
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y6, Y4
 	VMOVUPS      vec_avx2_40000000<>+0(SB), Y6
 	VDIVPS       Y4, Y6, Y4
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y6
@@ -1861,7 +1829,7 @@ row129:
 	VBLENDVPS    Y11, Y3, Y10, Y3
 	VMOVUPS      Y3, 224(DX)
 	VMAXPS       Y1, Y3, Y1
-	JMP          capped132
+	JMP          done132
 
 plain131:
 	VMULPS    (DX), Y2, Y3
@@ -1929,7 +1897,7 @@ plain131:
 	VMOVUPS   Y3, 224(DX)
 	VMAXPS    Y1, Y3, Y1
 
-capped132:
+done132:
 	VMAXPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X4
 	VMAXPS       X4, X0, X0
@@ -1939,274 +1907,178 @@ capped132:
 	VMAXPS       X4, X0, X0
 	VXORPS       X4, X4, X4
 	VADDPS       X4, X0, X0
-	VMOVAPS      X0, X9
-	VBROADCASTSS X0, Y8
+	VMOVSS       X0, 280(BX)
+	VBROADCASTSS X0, Y14
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
-	VMOVUPS      (DX), Y3
-	VSUBPS       Y8, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VMOVDQU      vec_avx2_positions<>+0(SB), Y11
-	VPCMPGTD     Y11, Y14, Y12
-	VPCMPGTD     Y13, Y11, Y11
-	VPAND        Y12, Y11, Y11
-	VANDPS       Y11, Y3, Y3
-	VMOVUPS      Y3, (DX)
-	VADDPS       Y3, Y0, Y0
+	VMOVUPS      (DX), Y2
+	VSUBPS       Y14, Y2, Y2
 	VMOVUPS      32(DX), Y3
-	VSUBPS       Y8, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VMOVDQU      vec_avx2_positions<>+32(SB), Y11
-	VPCMPGTD     Y11, Y14, Y12
-	VPCMPGTD     Y13, Y11, Y11
-	VPAND        Y12, Y11, Y11
+	VSUBPS       Y14, Y3, Y3
+	VMOVUPS      64(DX), Y4
+	VSUBPS       Y14, Y4, Y4
+	VMOVUPS      96(DX), Y5
+	VSUBPS       Y14, Y5, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y2, Y6
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y7
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y7
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y8
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y8
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y9
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y5, Y9
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y6, Y6
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y7, Y7
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y8, Y8
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y9, Y9
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y7, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y8, Y4
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y9, Y5
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y7, Y3
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y8, Y4
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y9, Y5
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y10
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y11
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y12
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y13
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y13
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y6, Y2
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y10, Y10
+	VANDPS       Y10, Y2, Y2
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y7, Y3
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y11, Y11
 	VANDPS       Y11, Y3, Y3
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y8, Y4
+	VCVTPS2DQ    Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       Y8, Y12, Y12
+	VANDPS       Y12, Y4, Y4
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y9, Y5
+	VCVTPS2DQ    Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y9, Y13, Y13
+	VANDPS       Y13, Y5, Y5
+	VMOVUPS      Y2, (DX)
+	VADDPS       Y2, Y0, Y0
 	VMOVUPS      Y3, 32(DX)
 	VADDPS       Y3, Y1, Y1
-	VMOVUPS      64(DX), Y3
-	VSUBPS       Y8, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VMOVDQU      vec_avx2_positions<>+64(SB), Y11
-	VPCMPGTD     Y11, Y14, Y12
-	VPCMPGTD     Y13, Y11, Y11
-	VPAND        Y12, Y11, Y11
-	VANDPS       Y11, Y3, Y3
-	VMOVUPS      Y3, 64(DX)
-	VADDPS       Y3, Y0, Y0
-	VMOVUPS      96(DX), Y3
-	VSUBPS       Y8, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VMOVDQU      vec_avx2_positions<>+96(SB), Y11
-	VPCMPGTD     Y11, Y14, Y12
-	VPCMPGTD     Y13, Y11, Y11
-	VPAND        Y12, Y11, Y11
-	VANDPS       Y11, Y3, Y3
-	VMOVUPS      Y3, 96(DX)
-	VADDPS       Y3, Y1, Y1
-	VMOVUPS      128(DX), Y3
-	VSUBPS       Y8, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VMOVDQU      vec_avx2_positions<>+128(SB), Y11
-	VPCMPGTD     Y11, Y14, Y12
-	VPCMPGTD     Y13, Y11, Y11
-	VPAND        Y12, Y11, Y11
-	VANDPS       Y11, Y3, Y3
-	VMOVUPS      Y3, 128(DX)
-	VADDPS       Y3, Y0, Y0
+	VMOVUPS      Y4, 64(DX)
+	VADDPS       Y4, Y0, Y0
+	VMOVUPS      Y5, 96(DX)
+	VADDPS       Y5, Y1, Y1
+	VMOVUPS      128(DX), Y2
+	VSUBPS       Y14, Y2, Y2
 	VMOVUPS      160(DX), Y3
-	VSUBPS       Y8, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VMOVDQU      vec_avx2_positions<>+160(SB), Y11
-	VPCMPGTD     Y11, Y14, Y12
-	VPCMPGTD     Y13, Y11, Y11
-	VPAND        Y12, Y11, Y11
+	VSUBPS       Y14, Y3, Y3
+	VMOVUPS      192(DX), Y4
+	VSUBPS       Y14, Y4, Y4
+	VMOVUPS      224(DX), Y5
+	VSUBPS       Y14, Y5, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y2, Y6
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y7
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y7
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y8
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y8
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y9
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y5, Y9
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y6, Y6
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y7, Y7
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y8, Y8
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y9, Y9
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y7, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y8, Y4
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y9, Y5
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y7, Y3
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y8, Y4
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y9, Y5
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y10
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y11
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y12
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y13
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y13
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y6, Y2
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y10, Y10
+	VANDPS       Y10, Y2, Y2
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y7, Y3
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y11, Y11
 	VANDPS       Y11, Y3, Y3
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y8, Y4
+	VCVTPS2DQ    Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       Y8, Y12, Y12
+	VANDPS       Y12, Y4, Y4
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y9, Y5
+	VCVTPS2DQ    Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y9, Y13, Y13
+	VANDPS       Y13, Y5, Y5
+	VMOVUPS      Y2, 128(DX)
+	VADDPS       Y2, Y0, Y0
 	VMOVUPS      Y3, 160(DX)
 	VADDPS       Y3, Y1, Y1
-	VMOVUPS      192(DX), Y3
-	VSUBPS       Y8, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VMOVDQU      vec_avx2_positions<>+192(SB), Y11
-	VPCMPGTD     Y11, Y14, Y12
-	VPCMPGTD     Y13, Y11, Y11
-	VPAND        Y12, Y11, Y11
-	VANDPS       Y11, Y3, Y3
-	VMOVUPS      Y3, 192(DX)
-	VADDPS       Y3, Y0, Y0
-	VMOVUPS      224(DX), Y3
-	VSUBPS       Y8, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VMOVDQU      vec_avx2_positions<>+224(SB), Y11
-	VPCMPGTD     Y11, Y14, Y12
-	VPCMPGTD     Y13, Y11, Y11
-	VPAND        Y12, Y11, Y11
-	VANDPS       Y11, Y3, Y3
-	VMOVUPS      Y3, 224(DX)
-	VADDPS       Y3, Y1, Y1
+	VMOVUPS      Y4, 192(DX)
+	VADDPS       Y4, Y0, Y0
+	VMOVUPS      Y5, 224(DX)
+	VADDPS       Y5, Y1, Y1
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X4
 	VADDPS       X4, X0, X0
@@ -2214,7 +2086,6 @@ capped132:
 	VADDPS       X4, X0, X0
 	VPERMILPS    $0x01, X0, X4
 	VADDPS       X4, X0, X0
-	VMOVSS       X9, 280(BX)
 	VMOVSS       X0, 344(BX)
 
 next130:
@@ -2238,54 +2109,40 @@ next130:
 	VMASKMOVPS   Y2, Y15, (CX)
 	VSUBPS       Y2, Y0, Y0
 	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y0, Y5, Y0
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y0, Y5, Y0
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y0, Y4
-	VROUNDPS     $0x08, Y4, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y6
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y4, Y4
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y6, Y6
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y6, Y1
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y6, Y1
 	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y7
 	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y0, Y5
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y7
 	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y0, Y5
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y7
 	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y0, Y5
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y7
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y7
 	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y7
 	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y7
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y4, Y0
 	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y0
-	VPSUBD       Y0, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y0, Y0
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y0, Y0
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y0, Y5, Y5
-	VMULPS       Y4, Y5, Y0
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y1, Y5, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y1, Y5, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y1
-	VPSUBD       Y1, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y1, Y5, Y5
-	VMULPS       Y4, Y5, Y1
+	VPADDD       Y4, Y5, Y5
+	VANDPS       Y5, Y0, Y0
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y6, Y1
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y7, Y7
+	VANDPS       Y7, Y1, Y1
 	VMOVUPS      Y0, 280(AX)
 	VMOVUPS      Y1, 344(AX)
 	VMASKMOVPS   (DX), Y15, Y4
@@ -2326,15 +2183,15 @@ DATA vec_avx2_3f200000<>+24(SB)/4, $0x3f200000
 DATA vec_avx2_3f200000<>+28(SB)/4, $0x3f200000
 GLOBL vec_avx2_3f200000<>(SB), RODATA|NOPTR, $32
 
-DATA vec_avx2_c2d00000<>+0(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+4(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+8(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+12(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+16(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+20(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+24(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+28(SB)/4, $0xc2d00000
-GLOBL vec_avx2_c2d00000<>(SB), RODATA|NOPTR, $32
+DATA vec_avx2_c27a0000<>+0(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+4(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+8(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+12(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+16(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+20(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+24(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+28(SB)/4, $0xc27a0000
+GLOBL vec_avx2_c27a0000<>(SB), RODATA|NOPTR, $32
 
 DATA vec_avx2_42b20000<>+0(SB)/4, $0x42b20000
 DATA vec_avx2_42b20000<>+4(SB)/4, $0x42b20000
@@ -2356,6 +2213,16 @@ DATA vec_avx2_3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
 DATA vec_avx2_3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
 GLOBL vec_avx2_3fb8aa3b<>(SB), RODATA|NOPTR, $32
 
+DATA vec_avx2_4b400000<>+0(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+4(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+8(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+12(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+16(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+20(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+24(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+28(SB)/4, $0x4b400000
+GLOBL vec_avx2_4b400000<>(SB), RODATA|NOPTR, $32
+
 DATA vec_avx2_3f317218<>+0(SB)/4, $0x3f317218
 DATA vec_avx2_3f317218<>+4(SB)/4, $0x3f317218
 DATA vec_avx2_3f317218<>+8(SB)/4, $0x3f317218
@@ -2376,45 +2243,55 @@ DATA vec_avx2_b102e308<>+24(SB)/4, $0xb102e308
 DATA vec_avx2_b102e308<>+28(SB)/4, $0xb102e308
 GLOBL vec_avx2_b102e308<>(SB), RODATA|NOPTR, $32
 
-DATA vec_avx2_3ab6cce5<>+0(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+4(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+8(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+12(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+16(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+20(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+24(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+28(SB)/4, $0x3ab6cce5
-GLOBL vec_avx2_3ab6cce5<>(SB), RODATA|NOPTR, $32
+DATA vec_avx2_3a36cce5<>+0(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+4(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+8(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+12(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+16(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+20(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+24(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+28(SB)/4, $0x3a36cce5
+GLOBL vec_avx2_3a36cce5<>(SB), RODATA|NOPTR, $32
 
-DATA vec_avx2_3c091f11<>+0(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+4(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+8(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+12(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+16(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+20(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+24(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+28(SB)/4, $0x3c091f11
-GLOBL vec_avx2_3c091f11<>(SB), RODATA|NOPTR, $32
+DATA vec_avx2_3b891f11<>+0(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+4(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+8(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+12(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+16(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+20(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+24(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+28(SB)/4, $0x3b891f11
+GLOBL vec_avx2_3b891f11<>(SB), RODATA|NOPTR, $32
 
-DATA vec_avx2_3d2aaa3e<>+0(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+4(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+8(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+12(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+16(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+20(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+24(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+28(SB)/4, $0x3d2aaa3e
-GLOBL vec_avx2_3d2aaa3e<>(SB), RODATA|NOPTR, $32
+DATA vec_avx2_3caaaa3e<>+0(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+4(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+8(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+12(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+16(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+20(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+24(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+28(SB)/4, $0x3caaaa3e
+GLOBL vec_avx2_3caaaa3e<>(SB), RODATA|NOPTR, $32
 
-DATA vec_avx2_3e2aaa45<>+0(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+4(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+8(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+12(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+16(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+20(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+24(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+28(SB)/4, $0x3e2aaa45
-GLOBL vec_avx2_3e2aaa45<>(SB), RODATA|NOPTR, $32
+DATA vec_avx2_3daaaa45<>+0(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+4(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+8(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+12(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+16(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+20(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+24(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+28(SB)/4, $0x3daaaa45
+GLOBL vec_avx2_3daaaa45<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3e800000<>+0(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+4(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+8(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+12(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+16(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+20(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+24(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+28(SB)/4, $0x3e800000
+GLOBL vec_avx2_3e800000<>(SB), RODATA|NOPTR, $32
 
 DATA vec_avx2_3f000000<>+0(SB)/4, $0x3f000000
 DATA vec_avx2_3f000000<>+4(SB)/4, $0x3f000000
@@ -2426,26 +2303,6 @@ DATA vec_avx2_3f000000<>+24(SB)/4, $0x3f000000
 DATA vec_avx2_3f000000<>+28(SB)/4, $0x3f000000
 GLOBL vec_avx2_3f000000<>(SB), RODATA|NOPTR, $32
 
-DATA vec_avx2_3f800000<>+0(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+4(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+8(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+12(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+16(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+20(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+24(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+28(SB)/4, $0x3f800000
-GLOBL vec_avx2_3f800000<>(SB), RODATA|NOPTR, $32
-
-DATA vec_avx2_0000007f<>+0(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+4(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+8(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+12(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+16(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+20(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+24(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+28(SB)/4, $0x0000007f
-GLOBL vec_avx2_0000007f<>(SB), RODATA|NOPTR, $32
-
 DATA vec_avx2_40000000<>+0(SB)/4, $0x40000000
 DATA vec_avx2_40000000<>+4(SB)/4, $0x40000000
 DATA vec_avx2_40000000<>+8(SB)/4, $0x40000000
@@ -2455,6 +2312,16 @@ DATA vec_avx2_40000000<>+20(SB)/4, $0x40000000
 DATA vec_avx2_40000000<>+24(SB)/4, $0x40000000
 DATA vec_avx2_40000000<>+28(SB)/4, $0x40000000
 GLOBL vec_avx2_40000000<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3f800000<>+0(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+4(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+8(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+12(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+16(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+20(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+24(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+28(SB)/4, $0x3f800000
+GLOBL vec_avx2_3f800000<>(SB), RODATA|NOPTR, $32
 
 DATA vec_avx2_80000000<>+0(SB)/4, $0x80000000
 DATA vec_avx2_80000000<>+4(SB)/4, $0x80000000
@@ -2581,6 +2448,56 @@ DATA vec_avx2_positions<>+244(SB)/4, $0x0000003d
 DATA vec_avx2_positions<>+248(SB)/4, $0x0000003e
 DATA vec_avx2_positions<>+252(SB)/4, $0x0000003f
 GLOBL vec_avx2_positions<>(SB), RODATA|NOPTR, $256
+
+DATA vec_avx2_3ab6cce5<>+0(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+4(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+8(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+12(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+16(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+20(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+24(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+28(SB)/4, $0x3ab6cce5
+GLOBL vec_avx2_3ab6cce5<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3c091f11<>+0(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+4(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+8(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+12(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+16(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+20(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+24(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+28(SB)/4, $0x3c091f11
+GLOBL vec_avx2_3c091f11<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3d2aaa3e<>+0(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+4(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+8(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+12(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+16(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+20(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+24(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+28(SB)/4, $0x3d2aaa3e
+GLOBL vec_avx2_3d2aaa3e<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3e2aaa45<>+0(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+4(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+8(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+12(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+16(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+20(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+24(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+28(SB)/4, $0x3e2aaa45
+GLOBL vec_avx2_3e2aaa45<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_c2fa0000<>+0(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+4(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+8(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+12(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+16(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+20(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+24(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+28(SB)/4, $0xc2fa0000
+GLOBL vec_avx2_c2fa0000<>(SB), RODATA|NOPTR, $32
 
 DATA vec_avx2_bits<>+0(SB)/4, $0x00000001
 DATA vec_avx2_bits<>+4(SB)/4, $0x00000002

@@ -6169,779 +6169,716 @@ done530:
 	RET
 
 // func Attend_soften_avx512vnni(a *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI, BMI2
 TEXT ·Attend_soften_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 128(AX), CX
-	MOVQ 32(AX), DX
-	MOVQ AX, BX
-
-row585:
-	MOVLQSX 408(BX), SI
-	MOVLQSX 472(BX), DI
-	CMPQ    SI, DI
-	JGE     next586
-
-	// Bits Lo to Hi: all ones moved up by Lo, less all ones moved up by Hi (by 63 and one more).
-	MOVQ         $-1, R8
-	SHLXQ        SI, R8, R8
+	MOVQ         a+0(FP), AX
+	MOVQ         128(AX), CX
+	MOVQ         32(AX), DX
+	MOVQ         AX, BX
 	MOVQ         $-1, SI
-	DECQ         DI
-	SHLXQ        DI, SI, SI
-	ADDQ         SI, SI
-	NOTQ         SI
-	ANDQ         SI, R8
-	KMOVW        R8, K3
-	SHRQ         $0x10, R8
-	KMOVW        R8, K4
-	SHRQ         $0x10, R8
-	KMOVW        R8, K5
-	SHRQ         $0x10, R8
-	KMOVW        R8, K6
-	SHRQ         $0x10, R8
-	VBROADCASTSS 136(AX), Z2
-	VMOVUPS      vec_avx512vnni_ff800000<>+0(SB), Z10
-	VMOVUPS      Z10, Z0
-	MOVL         140(AX), SI
-	ADDL         SI, SI
-	JZ           plain587
-	VMULPS       (DX), Z2, Z3
-	VBROADCASTSS 144(AX), Z8
-	VMULPS       Z8, Z3, Z3
-	VANDPS       vec_avx512vnni_7fffffff<>+0(SB), Z3, Z4
-	VCMPPS       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z4, K2
-	VADDPS       Z4, Z4, Z4
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z6
-	VMAXPS       Z4, Z6, Z4
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z6
-	VMINPS       Z4, Z6, Z4
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z4, Z5
-	VRNDSCALEPS  $0x08, Z5, Z5
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z5, Z4
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z5, Z4
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z6
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z4, Z6
-	VSCALEFPS    Z5, Z6, Z4
-	VADDPS       vec_avx512vnni_3f800000<>+0(SB), Z4, Z4
-	VMOVUPS      vec_avx512vnni_40000000<>+0(SB), Z6
-	VDIVPS       Z4, Z6, Z4
-	VMOVUPS      vec_avx512vnni_3f800000<>+0(SB), Z6
-	VSUBPS       Z4, Z6, Z4
-	VANDPS       vec_avx512vnni_80000000<>+0(SB), Z3, Z5
-	VORPS        Z5, Z4, Z4
-	VMULPS       Z3, Z3, Z5
-	VMOVUPS      vec_avx512vnni_bbbaee0d<>+0(SB), Z6
-	VFMADD213PS  vec_avx512vnni_3ca91205<>+0(SB), Z5, Z6
-	VFMADD213PS  vec_avx512vnni_bd5c1dd2<>+0(SB), Z5, Z6
-	VFMADD213PS  vec_avx512vnni_3e08838f<>+0(SB), Z5, Z6
-	VFMADD213PS  vec_avx512vnni_beaaaa99<>+0(SB), Z5, Z6
-	VMULPS       Z3, Z5, Z5
-	VFMADD213PS  Z3, Z5, Z6
-	VBLENDMPS    Z4, Z6, K2, Z3
-	VBROADCASTSS 140(AX), Z8
-	VMULPS       Z8, Z3, Z3
-	VBLENDMPS    Z3, Z10, K3, Z3
-	VMOVUPS      Z3, (DX)
-	VMAXPS       Z0, Z3, Z0
-	VMULPS       64(DX), Z2, Z3
-	VBROADCASTSS 144(AX), Z8
-	VMULPS       Z8, Z3, Z3
-	VANDPS       vec_avx512vnni_7fffffff<>+0(SB), Z3, Z4
-	VCMPPS       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z4, K2
-	VADDPS       Z4, Z4, Z4
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z6
-	VMAXPS       Z4, Z6, Z4
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z6
-	VMINPS       Z4, Z6, Z4
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z4, Z5
-	VRNDSCALEPS  $0x08, Z5, Z5
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z5, Z4
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z5, Z4
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z6
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z4, Z6
-	VSCALEFPS    Z5, Z6, Z4
-	VADDPS       vec_avx512vnni_3f800000<>+0(SB), Z4, Z4
-	VMOVUPS      vec_avx512vnni_40000000<>+0(SB), Z6
-	VDIVPS       Z4, Z6, Z4
-	VMOVUPS      vec_avx512vnni_3f800000<>+0(SB), Z6
-	VSUBPS       Z4, Z6, Z4
-	VANDPS       vec_avx512vnni_80000000<>+0(SB), Z3, Z5
-	VORPS        Z5, Z4, Z4
-	VMULPS       Z3, Z3, Z5
-	VMOVUPS      vec_avx512vnni_bbbaee0d<>+0(SB), Z6
-	VFMADD213PS  vec_avx512vnni_3ca91205<>+0(SB), Z5, Z6
-	VFMADD213PS  vec_avx512vnni_bd5c1dd2<>+0(SB), Z5, Z6
-	VFMADD213PS  vec_avx512vnni_3e08838f<>+0(SB), Z5, Z6
-	VFMADD213PS  vec_avx512vnni_beaaaa99<>+0(SB), Z5, Z6
-	VMULPS       Z3, Z5, Z5
-	VFMADD213PS  Z3, Z5, Z6
-	VBLENDMPS    Z4, Z6, K2, Z3
-	VBROADCASTSS 140(AX), Z8
-	VMULPS       Z8, Z3, Z3
-	VBLENDMPS    Z3, Z10, K4, Z3
-	VMOVUPS      Z3, 64(DX)
-	VMAXPS       Z0, Z3, Z0
-	VMULPS       128(DX), Z2, Z3
-	VBROADCASTSS 144(AX), Z8
-	VMULPS       Z8, Z3, Z3
-	VANDPS       vec_avx512vnni_7fffffff<>+0(SB), Z3, Z4
-	VCMPPS       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z4, K2
-	VADDPS       Z4, Z4, Z4
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z6
-	VMAXPS       Z4, Z6, Z4
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z6
-	VMINPS       Z4, Z6, Z4
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z4, Z5
-	VRNDSCALEPS  $0x08, Z5, Z5
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z5, Z4
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z5, Z4
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z6
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z4, Z6
-	VSCALEFPS    Z5, Z6, Z4
-	VADDPS       vec_avx512vnni_3f800000<>+0(SB), Z4, Z4
-	VMOVUPS      vec_avx512vnni_40000000<>+0(SB), Z6
-	VDIVPS       Z4, Z6, Z4
-	VMOVUPS      vec_avx512vnni_3f800000<>+0(SB), Z6
-	VSUBPS       Z4, Z6, Z4
-	VANDPS       vec_avx512vnni_80000000<>+0(SB), Z3, Z5
-	VORPS        Z5, Z4, Z4
-	VMULPS       Z3, Z3, Z5
-	VMOVUPS      vec_avx512vnni_bbbaee0d<>+0(SB), Z6
-	VFMADD213PS  vec_avx512vnni_3ca91205<>+0(SB), Z5, Z6
-	VFMADD213PS  vec_avx512vnni_bd5c1dd2<>+0(SB), Z5, Z6
-	VFMADD213PS  vec_avx512vnni_3e08838f<>+0(SB), Z5, Z6
-	VFMADD213PS  vec_avx512vnni_beaaaa99<>+0(SB), Z5, Z6
-	VMULPS       Z3, Z5, Z5
-	VFMADD213PS  Z3, Z5, Z6
-	VBLENDMPS    Z4, Z6, K2, Z3
-	VBROADCASTSS 140(AX), Z8
-	VMULPS       Z8, Z3, Z3
-	VBLENDMPS    Z3, Z10, K5, Z3
-	VMOVUPS      Z3, 128(DX)
-	VMAXPS       Z0, Z3, Z0
-	VMULPS       192(DX), Z2, Z3
-	VBROADCASTSS 144(AX), Z8
-	VMULPS       Z8, Z3, Z3
-	VANDPS       vec_avx512vnni_7fffffff<>+0(SB), Z3, Z4
-	VCMPPS       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z4, K2
-	VADDPS       Z4, Z4, Z4
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z6
-	VMAXPS       Z4, Z6, Z4
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z6
-	VMINPS       Z4, Z6, Z4
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z4, Z5
-	VRNDSCALEPS  $0x08, Z5, Z5
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z5, Z4
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z5, Z4
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z6
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z4, Z6
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z4, Z6
-	VSCALEFPS    Z5, Z6, Z4
-	VADDPS       vec_avx512vnni_3f800000<>+0(SB), Z4, Z4
-	VMOVUPS      vec_avx512vnni_40000000<>+0(SB), Z6
-	VDIVPS       Z4, Z6, Z4
-	VMOVUPS      vec_avx512vnni_3f800000<>+0(SB), Z6
-	VSUBPS       Z4, Z6, Z4
-	VANDPS       vec_avx512vnni_80000000<>+0(SB), Z3, Z5
-	VORPS        Z5, Z4, Z4
-	VMULPS       Z3, Z3, Z5
-	VMOVUPS      vec_avx512vnni_bbbaee0d<>+0(SB), Z6
-	VFMADD213PS  vec_avx512vnni_3ca91205<>+0(SB), Z5, Z6
-	VFMADD213PS  vec_avx512vnni_bd5c1dd2<>+0(SB), Z5, Z6
-	VFMADD213PS  vec_avx512vnni_3e08838f<>+0(SB), Z5, Z6
-	VFMADD213PS  vec_avx512vnni_beaaaa99<>+0(SB), Z5, Z6
-	VMULPS       Z3, Z5, Z5
-	VFMADD213PS  Z3, Z5, Z6
-	VBLENDMPS    Z4, Z6, K2, Z3
-	VBROADCASTSS 140(AX), Z8
-	VMULPS       Z8, Z3, Z3
-	VBLENDMPS    Z3, Z10, K6, Z3
-	VMOVUPS      Z3, 192(DX)
-	VMAXPS       Z0, Z3, Z0
-	JMP          capped588
+	VBROADCASTSS 136(AX), Z24
+	VBROADCASTSS vec_avx512vnni_ff800000<>+0(SB), Z25
+
+pair585:
+	MOVLQZX           408(BX), DI
+	MOVLQZX           472(BX), R8
+	BZHIQ             DI, SI, DI
+	BZHIQ             R8, SI, R8
+	ANDNQ             R8, DI, R8
+	MOVLQZX           412(BX), DI
+	MOVLQZX           476(BX), R9
+	BZHIQ             DI, SI, DI
+	BZHIQ             R9, SI, R9
+	ANDNQ             R9, DI, R9
+	MOVQ              R8, DI
+	ORQ               R9, DI
+	JZ                next586
+	MOVL              140(AX), DI
+	ADDL              DI, DI
+	JZ                plain587
+	MOVQ              R8, DI
+	KMOVW             DI, K3
+	SHRQ              $0x10, DI
+	VMULPS            (DX), Z24, Z8
+	VBROADCASTSS      144(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VANDPS.BCST       vec_avx512vnni_7fffffff<>+0(SB), Z8, Z9
+	VCMPPS.BCST       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z9, K2
+	VADDPS            Z9, Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z11
+	VMAXPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z11
+	VMINPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z10
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z9, Z10
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z10, Z10
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z10, Z9
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z10, Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VSCALEFPS         Z10, Z11, Z9
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_40000000<>+0(SB), Z11
+	VDIVPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z11
+	VSUBPS            Z9, Z11, Z9
+	VANDPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z8, Z10
+	VORPS             Z10, Z9, Z9
+	VMULPS            Z8, Z8, Z10
+	VBROADCASTSS      vec_avx512vnni_bbbaee0d<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3ca91205<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_bd5c1dd2<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e08838f<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_beaaaa99<>+0(SB), Z10, Z11
+	VMULPS            Z8, Z10, Z10
+	VFMADD213PS       Z8, Z10, Z11
+	VBLENDMPS         Z9, Z11, K2, Z8
+	VBROADCASTSS      140(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VBLENDMPS         Z8, Z25, K3, Z0
+	KMOVW             DI, K4
+	SHRQ              $0x10, DI
+	VMULPS            64(DX), Z24, Z8
+	VBROADCASTSS      144(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VANDPS.BCST       vec_avx512vnni_7fffffff<>+0(SB), Z8, Z9
+	VCMPPS.BCST       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z9, K2
+	VADDPS            Z9, Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z11
+	VMAXPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z11
+	VMINPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z10
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z9, Z10
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z10, Z10
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z10, Z9
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z10, Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VSCALEFPS         Z10, Z11, Z9
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_40000000<>+0(SB), Z11
+	VDIVPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z11
+	VSUBPS            Z9, Z11, Z9
+	VANDPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z8, Z10
+	VORPS             Z10, Z9, Z9
+	VMULPS            Z8, Z8, Z10
+	VBROADCASTSS      vec_avx512vnni_bbbaee0d<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3ca91205<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_bd5c1dd2<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e08838f<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_beaaaa99<>+0(SB), Z10, Z11
+	VMULPS            Z8, Z10, Z10
+	VFMADD213PS       Z8, Z10, Z11
+	VBLENDMPS         Z9, Z11, K2, Z8
+	VBROADCASTSS      140(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VBLENDMPS         Z8, Z25, K4, Z1
+	KMOVW             DI, K5
+	SHRQ              $0x10, DI
+	VMULPS            128(DX), Z24, Z8
+	VBROADCASTSS      144(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VANDPS.BCST       vec_avx512vnni_7fffffff<>+0(SB), Z8, Z9
+	VCMPPS.BCST       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z9, K2
+	VADDPS            Z9, Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z11
+	VMAXPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z11
+	VMINPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z10
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z9, Z10
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z10, Z10
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z10, Z9
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z10, Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VSCALEFPS         Z10, Z11, Z9
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_40000000<>+0(SB), Z11
+	VDIVPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z11
+	VSUBPS            Z9, Z11, Z9
+	VANDPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z8, Z10
+	VORPS             Z10, Z9, Z9
+	VMULPS            Z8, Z8, Z10
+	VBROADCASTSS      vec_avx512vnni_bbbaee0d<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3ca91205<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_bd5c1dd2<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e08838f<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_beaaaa99<>+0(SB), Z10, Z11
+	VMULPS            Z8, Z10, Z10
+	VFMADD213PS       Z8, Z10, Z11
+	VBLENDMPS         Z9, Z11, K2, Z8
+	VBROADCASTSS      140(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VBLENDMPS         Z8, Z25, K5, Z2
+	KMOVW             DI, K6
+	VMULPS            192(DX), Z24, Z8
+	VBROADCASTSS      144(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VANDPS.BCST       vec_avx512vnni_7fffffff<>+0(SB), Z8, Z9
+	VCMPPS.BCST       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z9, K2
+	VADDPS            Z9, Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z11
+	VMAXPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z11
+	VMINPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z10
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z9, Z10
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z10, Z10
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z10, Z9
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z10, Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VSCALEFPS         Z10, Z11, Z9
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_40000000<>+0(SB), Z11
+	VDIVPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z11
+	VSUBPS            Z9, Z11, Z9
+	VANDPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z8, Z10
+	VORPS             Z10, Z9, Z9
+	VMULPS            Z8, Z8, Z10
+	VBROADCASTSS      vec_avx512vnni_bbbaee0d<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3ca91205<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_bd5c1dd2<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e08838f<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_beaaaa99<>+0(SB), Z10, Z11
+	VMULPS            Z8, Z10, Z10
+	VFMADD213PS       Z8, Z10, Z11
+	VBLENDMPS         Z9, Z11, K2, Z8
+	VBROADCASTSS      140(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VBLENDMPS         Z8, Z25, K6, Z3
+	MOVQ              R9, DI
+	KMOVW             DI, K3
+	SHRQ              $0x10, DI
+	VMULPS            256(DX), Z24, Z8
+	VBROADCASTSS      144(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VANDPS.BCST       vec_avx512vnni_7fffffff<>+0(SB), Z8, Z9
+	VCMPPS.BCST       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z9, K2
+	VADDPS            Z9, Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z11
+	VMAXPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z11
+	VMINPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z10
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z9, Z10
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z10, Z10
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z10, Z9
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z10, Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VSCALEFPS         Z10, Z11, Z9
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_40000000<>+0(SB), Z11
+	VDIVPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z11
+	VSUBPS            Z9, Z11, Z9
+	VANDPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z8, Z10
+	VORPS             Z10, Z9, Z9
+	VMULPS            Z8, Z8, Z10
+	VBROADCASTSS      vec_avx512vnni_bbbaee0d<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3ca91205<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_bd5c1dd2<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e08838f<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_beaaaa99<>+0(SB), Z10, Z11
+	VMULPS            Z8, Z10, Z10
+	VFMADD213PS       Z8, Z10, Z11
+	VBLENDMPS         Z9, Z11, K2, Z8
+	VBROADCASTSS      140(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VBLENDMPS         Z8, Z25, K3, Z4
+	KMOVW             DI, K4
+	SHRQ              $0x10, DI
+	VMULPS            320(DX), Z24, Z8
+	VBROADCASTSS      144(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VANDPS.BCST       vec_avx512vnni_7fffffff<>+0(SB), Z8, Z9
+	VCMPPS.BCST       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z9, K2
+	VADDPS            Z9, Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z11
+	VMAXPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z11
+	VMINPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z10
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z9, Z10
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z10, Z10
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z10, Z9
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z10, Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VSCALEFPS         Z10, Z11, Z9
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_40000000<>+0(SB), Z11
+	VDIVPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z11
+	VSUBPS            Z9, Z11, Z9
+	VANDPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z8, Z10
+	VORPS             Z10, Z9, Z9
+	VMULPS            Z8, Z8, Z10
+	VBROADCASTSS      vec_avx512vnni_bbbaee0d<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3ca91205<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_bd5c1dd2<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e08838f<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_beaaaa99<>+0(SB), Z10, Z11
+	VMULPS            Z8, Z10, Z10
+	VFMADD213PS       Z8, Z10, Z11
+	VBLENDMPS         Z9, Z11, K2, Z8
+	VBROADCASTSS      140(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VBLENDMPS         Z8, Z25, K4, Z5
+	KMOVW             DI, K5
+	SHRQ              $0x10, DI
+	VMULPS            384(DX), Z24, Z8
+	VBROADCASTSS      144(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VANDPS.BCST       vec_avx512vnni_7fffffff<>+0(SB), Z8, Z9
+	VCMPPS.BCST       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z9, K2
+	VADDPS            Z9, Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z11
+	VMAXPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z11
+	VMINPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z10
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z9, Z10
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z10, Z10
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z10, Z9
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z10, Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VSCALEFPS         Z10, Z11, Z9
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_40000000<>+0(SB), Z11
+	VDIVPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z11
+	VSUBPS            Z9, Z11, Z9
+	VANDPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z8, Z10
+	VORPS             Z10, Z9, Z9
+	VMULPS            Z8, Z8, Z10
+	VBROADCASTSS      vec_avx512vnni_bbbaee0d<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3ca91205<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_bd5c1dd2<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e08838f<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_beaaaa99<>+0(SB), Z10, Z11
+	VMULPS            Z8, Z10, Z10
+	VFMADD213PS       Z8, Z10, Z11
+	VBLENDMPS         Z9, Z11, K2, Z8
+	VBROADCASTSS      140(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VBLENDMPS         Z8, Z25, K5, Z6
+	KMOVW             DI, K6
+	VMULPS            448(DX), Z24, Z8
+	VBROADCASTSS      144(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VANDPS.BCST       vec_avx512vnni_7fffffff<>+0(SB), Z8, Z9
+	VCMPPS.BCST       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z9, K2
+	VADDPS            Z9, Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z11
+	VMAXPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z11
+	VMINPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z10
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z9, Z10
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z10, Z10
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z10, Z9
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z10, Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z9, Z11
+	VSCALEFPS         Z10, Z11, Z9
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z9, Z9
+	VBROADCASTSS      vec_avx512vnni_40000000<>+0(SB), Z11
+	VDIVPS            Z9, Z11, Z9
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z11
+	VSUBPS            Z9, Z11, Z9
+	VANDPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z8, Z10
+	VORPS             Z10, Z9, Z9
+	VMULPS            Z8, Z8, Z10
+	VBROADCASTSS      vec_avx512vnni_bbbaee0d<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3ca91205<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_bd5c1dd2<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e08838f<>+0(SB), Z10, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_beaaaa99<>+0(SB), Z10, Z11
+	VMULPS            Z8, Z10, Z10
+	VFMADD213PS       Z8, Z10, Z11
+	VBLENDMPS         Z9, Z11, K2, Z8
+	VBROADCASTSS      140(AX), Z14
+	VMULPS            Z14, Z8, Z8
+	VBLENDMPS         Z8, Z25, K6, Z7
+	JMP               done588
 
 plain587:
-	VMULPS    (DX), Z2, Z3
-	VBLENDMPS Z3, Z10, K3, Z3
-	VMOVUPS   Z3, (DX)
-	VMAXPS    Z0, Z3, Z0
-	VMULPS    64(DX), Z2, Z3
-	VBLENDMPS Z3, Z10, K4, Z3
-	VMOVUPS   Z3, 64(DX)
-	VMAXPS    Z0, Z3, Z0
-	VMULPS    128(DX), Z2, Z3
-	VBLENDMPS Z3, Z10, K5, Z3
-	VMOVUPS   Z3, 128(DX)
-	VMAXPS    Z0, Z3, Z0
-	VMULPS    192(DX), Z2, Z3
-	VBLENDMPS Z3, Z10, K6, Z3
-	VMOVUPS   Z3, 192(DX)
-	VMAXPS    Z0, Z3, Z0
+	KMOVW   R8, K3
+	SHRQ    $0x10, R8
+	VMOVAPS Z25, Z0
+	VMULPS  (DX), Z24, K3, Z0
+	KMOVW   R8, K4
+	SHRQ    $0x10, R8
+	VMOVAPS Z25, Z1
+	VMULPS  64(DX), Z24, K4, Z1
+	KMOVW   R8, K5
+	SHRQ    $0x10, R8
+	VMOVAPS Z25, Z2
+	VMULPS  128(DX), Z24, K5, Z2
+	KMOVW   R8, K6
+	VMOVAPS Z25, Z3
+	VMULPS  192(DX), Z24, K6, Z3
+	KMOVW   R9, K3
+	SHRQ    $0x10, R9
+	VMOVAPS Z25, Z4
+	VMULPS  256(DX), Z24, K3, Z4
+	KMOVW   R9, K4
+	SHRQ    $0x10, R9
+	VMOVAPS Z25, Z5
+	VMULPS  320(DX), Z24, K4, Z5
+	KMOVW   R9, K5
+	SHRQ    $0x10, R9
+	VMOVAPS Z25, Z6
+	VMULPS  384(DX), Z24, K5, Z6
+	KMOVW   R9, K6
+	VMOVAPS Z25, Z7
+	VMULPS  448(DX), Z24, K6, Z7
 
-capped588:
-	VEXTRACTF64X4 $0x01, Z0, Y4
-	VMAXPS        Y4, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VMAXPS        X4, X0, X0
-	VPERMILPS     $0x0e, X0, X4
-	VMAXPS        X4, X0, X0
-	VPERMILPS     $0x01, X0, X4
-	VMAXPS        X4, X0, X0
-	VXORPS        X4, X4, X4
-	VADDPS        X4, X0, X0
-	VMOVAPS       X0, X9
-	VBROADCASTSS  X0, Z8
-	VPXORD        Z0, Z0, Z0
-	VMOVUPS       (DX), Z3
-	VSUBPS        Z8, Z3, Z3
-	VMOVUPS       vec_avx512vnni_c2d00000<>+0(SB), Z5
-	VMAXPS        Z3, Z5, Z3
-	VMOVUPS       vec_avx512vnni_42b20000<>+0(SB), Z5
-	VMINPS        Z3, Z5, Z3
-	VMULPS        vec_avx512vnni_3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS   $0x08, Z4, Z4
-	VFNMADD231PS  vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS  vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
-	VMOVUPS       vec_avx512vnni_3ab6cce5<>+0(SB), Z5
-	VFMADD213PS   vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VSCALEFPS     Z4, Z5, Z3
-	VMOVAPS.Z     Z3, K3, Z3
-	VMOVUPS       Z3, (DX)
-	VADDPS        Z3, Z0, Z0
-	VMOVUPS       64(DX), Z3
-	VSUBPS        Z8, Z3, Z3
-	VMOVUPS       vec_avx512vnni_c2d00000<>+0(SB), Z5
-	VMAXPS        Z3, Z5, Z3
-	VMOVUPS       vec_avx512vnni_42b20000<>+0(SB), Z5
-	VMINPS        Z3, Z5, Z3
-	VMULPS        vec_avx512vnni_3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS   $0x08, Z4, Z4
-	VFNMADD231PS  vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS  vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
-	VMOVUPS       vec_avx512vnni_3ab6cce5<>+0(SB), Z5
-	VFMADD213PS   vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VSCALEFPS     Z4, Z5, Z3
-	VMOVAPS.Z     Z3, K4, Z3
-	VMOVUPS       Z3, 64(DX)
-	VADDPS        Z3, Z0, Z0
-	VMOVUPS       128(DX), Z3
-	VSUBPS        Z8, Z3, Z3
-	VMOVUPS       vec_avx512vnni_c2d00000<>+0(SB), Z5
-	VMAXPS        Z3, Z5, Z3
-	VMOVUPS       vec_avx512vnni_42b20000<>+0(SB), Z5
-	VMINPS        Z3, Z5, Z3
-	VMULPS        vec_avx512vnni_3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS   $0x08, Z4, Z4
-	VFNMADD231PS  vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS  vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
-	VMOVUPS       vec_avx512vnni_3ab6cce5<>+0(SB), Z5
-	VFMADD213PS   vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VSCALEFPS     Z4, Z5, Z3
-	VMOVAPS.Z     Z3, K5, Z3
-	VMOVUPS       Z3, 128(DX)
-	VADDPS        Z3, Z0, Z0
-	VMOVUPS       192(DX), Z3
-	VSUBPS        Z8, Z3, Z3
-	VMOVUPS       vec_avx512vnni_c2d00000<>+0(SB), Z5
-	VMAXPS        Z3, Z5, Z3
-	VMOVUPS       vec_avx512vnni_42b20000<>+0(SB), Z5
-	VMINPS        Z3, Z5, Z3
-	VMULPS        vec_avx512vnni_3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS   $0x08, Z4, Z4
-	VFNMADD231PS  vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS  vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
-	VMOVUPS       vec_avx512vnni_3ab6cce5<>+0(SB), Z5
-	VFMADD213PS   vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VFMADD213PS   vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VSCALEFPS     Z4, Z5, Z3
-	VMOVAPS.Z     Z3, K6, Z3
-	VMOVUPS       Z3, 192(DX)
-	VADDPS        Z3, Z0, Z0
-	VEXTRACTF64X4 $0x01, Z0, Y4
-	VADDPS        Y4, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VPERMILPS     $0x0e, X0, X4
-	VADDPS        X4, X0, X0
-	VPERMILPS     $0x01, X0, X4
-	VADDPS        X4, X0, X0
-	VMOVSS        X9, 280(BX)
-	VMOVSS        X0, 344(BX)
+done588:
+	VMAXPS            Z25, Z0, Z8
+	VMAXPS            Z25, Z1, Z9
+	VMAXPS            Z8, Z2, Z8
+	VMAXPS            Z9, Z3, Z9
+	VMAXPS            Z9, Z8, Z28
+	VMAXPS            Z25, Z4, Z8
+	VMAXPS            Z25, Z5, Z9
+	VMAXPS            Z8, Z6, Z8
+	VMAXPS            Z9, Z7, Z9
+	VMAXPS            Z9, Z8, Z29
+	VSHUFF64X2        $0x44, Z29, Z28, Z8
+	VSHUFF64X2        $0xee, Z29, Z28, Z9
+	VMAXPS            Z9, Z8, Z8
+	VSHUFF64X2        $0xb1, Z8, Z8, Z9
+	VMAXPS            Z9, Z8, Z8
+	VPERMILPS         $0x4e, Z8, Z9
+	VMAXPS            Z9, Z8, Z8
+	VPERMILPS         $0xb1, Z8, Z9
+	VMAXPS            Z9, Z8, Z8
+	VPXORD            Z10, Z10, Z10
+	VADDPS            Z10, Z8, Z8
+	VSHUFF64X2        $0x44, Z8, Z8, Z26
+	VSHUFF64X2        $0xee, Z8, Z8, Z27
+	VMOVSS            X8, 280(BX)
+	VEXTRACTF32X4     $0x02, Z8, X8
+	VMOVSS            X8, 284(BX)
+	VSUBPS            Z26, Z0, Z0
+	VSUBPS            Z26, Z1, Z1
+	VSUBPS            Z26, Z2, Z2
+	VSUBPS            Z26, Z3, Z3
+	VSUBPS            Z27, Z4, Z4
+	VSUBPS            Z27, Z5, Z5
+	VSUBPS            Z27, Z6, Z6
+	VSUBPS            Z27, Z7, Z7
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z8
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z8
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z9
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z1, Z9
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z10
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z2, Z10
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z3, Z11
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z12
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z4, Z12
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z13
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z5, Z13
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z14
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z6, Z14
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z15
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z7, Z15
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z8, Z8
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z9, Z9
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z10, Z10
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z11, Z11
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z12, Z12
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z13, Z13
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z14, Z14
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z15, Z15
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z8, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z9, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z10, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z11, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z12, Z4
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z13, Z5
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z14, Z6
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z15, Z7
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z8, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z9, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z10, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z11, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z12, Z4
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z13, Z5
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z14, Z6
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z15, Z7
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z16
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z17
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z18
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z19
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z20
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z21
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z22
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z23
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z16
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z17
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z2, Z18
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z19
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z4, Z20
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z5, Z21
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z6, Z22
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z7, Z23
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z16
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z17
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z2, Z18
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z19
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z4, Z20
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z5, Z21
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z6, Z22
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z7, Z23
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z16
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z17
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z2, Z18
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z19
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z4, Z20
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z5, Z21
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z6, Z22
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z7, Z23
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z16
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z1, Z17
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z2, Z18
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z3, Z19
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z4, Z20
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z5, Z21
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z6, Z22
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z7, Z23
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z16
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z17
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z2, Z18
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z19
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z4, Z20
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z5, Z21
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z6, Z22
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z7, Z23
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z16
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z17
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z2, Z18
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z19
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z4, Z20
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z5, Z21
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z6, Z22
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z7, Z23
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z8, K7
+	VSCALEFPS.Z       Z8, Z16, K7, Z0
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z9, K7
+	VSCALEFPS.Z       Z9, Z17, K7, Z1
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z10, K7
+	VSCALEFPS.Z       Z10, Z18, K7, Z2
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z11, K7
+	VSCALEFPS.Z       Z11, Z19, K7, Z3
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z12, K7
+	VSCALEFPS.Z       Z12, Z20, K7, Z4
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z13, K7
+	VSCALEFPS.Z       Z13, Z21, K7, Z5
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z14, K7
+	VSCALEFPS.Z       Z14, Z22, K7, Z6
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z15, K7
+	VSCALEFPS.Z       Z15, Z23, K7, Z7
+	VMOVUPS           Z0, (DX)
+	VMOVUPS           Z1, 64(DX)
+	VMOVUPS           Z2, 128(DX)
+	VMOVUPS           Z3, 192(DX)
+	VMOVUPS           Z4, 256(DX)
+	VMOVUPS           Z5, 320(DX)
+	VMOVUPS           Z6, 384(DX)
+	VMOVUPS           Z7, 448(DX)
+	VADDPS            Z1, Z0, Z28
+	VADDPS            Z2, Z28, Z28
+	VADDPS            Z3, Z28, Z28
+	VADDPS            Z5, Z4, Z29
+	VADDPS            Z6, Z29, Z29
+	VADDPS            Z7, Z29, Z29
+	VSHUFF64X2        $0x44, Z29, Z28, Z8
+	VSHUFF64X2        $0xee, Z29, Z28, Z9
+	VADDPS            Z9, Z8, Z8
+	VSHUFF64X2        $0xb1, Z8, Z8, Z9
+	VADDPS            Z9, Z8, Z8
+	VPERMILPS         $0x4e, Z8, Z9
+	VADDPS            Z9, Z8, Z8
+	VPERMILPS         $0xb1, Z8, Z9
+	VADDPS            Z9, Z8, Z8
+	VMOVSS            X8, 344(BX)
+	VEXTRACTF32X4     $0x02, Z8, X8
+	VMOVSS            X8, 348(BX)
 
 next586:
-	ADDQ         $0x00000100, DX
-	ADDQ         $0x04, BX
-	DECQ         CX
-	JNZ          row585
-	MOVQ         56(AX), CX
-	MOVQ         64(AX), DX
-	MOVL         120(AX), BX
-	KMOVW        BX, K1
-	VMOVUPS.Z    (CX), K1, Z0
-	VMOVUPS      280(AX), Z1
-	VMOVUPS      344(AX), Z3
-	VMOVUPS      vec_avx512vnni_ff800000<>+0(SB), Z2
-	VMAXPS       Z2, Z0, Z2
-	VMAXPS       Z2, Z1, Z2
-	VPXORD       Z4, Z4, Z4
-	VADDPS       Z4, Z2, Z2
-	VMOVUPS      Z2, K1, (CX)
-	VSUBPS       Z2, Z0, Z0
-	VSUBPS       Z2, Z1, Z1
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z5
-	VMAXPS       Z0, Z5, Z0
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z5
-	VMINPS       Z0, Z5, Z0
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z0, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z4, Z0
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z4, Z0
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z5
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z5
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z5
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z0, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z0, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z0, Z5
-	VSCALEFPS    Z4, Z5, Z0
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z5
-	VMAXPS       Z1, Z5, Z1
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z5
-	VMINPS       Z1, Z5, Z1
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z1, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z4, Z1
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z4, Z1
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z5
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z5
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z5
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z1, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z5
-	VSCALEFPS    Z4, Z5, Z1
-	VMOVUPS      Z0, 280(AX)
-	VMOVUPS      Z1, 344(AX)
-	VMOVUPS.Z    (DX), K1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMULPS       Z1, Z3, Z3
-	VADDPS       Z3, Z4, Z4
-	VMOVUPS      Z4, K1, (DX)
+	ADDQ              $0x00000200, DX
+	ADDQ              $0x08, BX
+	SUBQ              $0x02, CX
+	JG                pair585
+	MOVQ              56(AX), CX
+	MOVQ              64(AX), DX
+	MOVL              120(AX), BX
+	KMOVW             BX, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VMOVUPS           280(AX), Z1
+	VMOVUPS           344(AX), Z3
+	VBROADCASTSS      vec_avx512vnni_ff800000<>+0(SB), Z2
+	VMAXPS            Z2, Z0, Z2
+	VMAXPS            Z2, Z1, Z2
+	VPXORD            Z4, Z4, Z4
+	VADDPS            Z4, Z2, Z2
+	VMOVUPS           Z2, K1, (CX)
+	VSUBPS            Z2, Z0, Z0
+	VSUBPS            Z2, Z1, Z1
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z4
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z4
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z6
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z1, Z6
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z4, Z4
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z6, Z6
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z4, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z6, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z4, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z6, Z1
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z7
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z7
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z7
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z4, K7
+	VSCALEFPS.Z       Z4, Z5, K7, Z0
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z6, K7
+	VSCALEFPS.Z       Z6, Z7, K7, Z1
+	VMOVUPS           Z0, 280(AX)
+	VMOVUPS           Z1, 344(AX)
+	VMOVUPS.Z         (DX), K1, Z4
+	VMULPS            Z0, Z4, Z4
+	VMULPS            Z1, Z3, Z3
+	VADDPS            Z3, Z4, Z4
+	VMOVUPS           Z4, K1, (DX)
 	VZEROUPPER
 	RET
 
 DATA vec_avx512vnni_ff800000<>+0(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+4(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+8(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+12(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+16(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+20(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+24(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+28(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+32(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+36(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+40(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+44(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+48(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+52(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+56(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+60(SB)/4, $0xff800000
-GLOBL vec_avx512vnni_ff800000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_ff800000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_7fffffff<>+0(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+4(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+8(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+12(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+16(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+20(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+24(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+28(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+32(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+36(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+40(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+44(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+48(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+52(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+56(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+60(SB)/4, $0x7fffffff
-GLOBL vec_avx512vnni_7fffffff<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_7fffffff<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3f200000<>+0(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+4(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+8(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+12(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+16(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+20(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+24(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+28(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+32(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+36(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+40(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+44(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+48(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+52(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+56(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+60(SB)/4, $0x3f200000
-GLOBL vec_avx512vnni_3f200000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3f200000<>(SB), RODATA|NOPTR, $4
 
-DATA vec_avx512vnni_c2d00000<>+0(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+4(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+8(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+12(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+16(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+20(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+24(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+28(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+32(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+36(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+40(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+44(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+48(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+52(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+56(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+60(SB)/4, $0xc2d00000
-GLOBL vec_avx512vnni_c2d00000<>(SB), RODATA|NOPTR, $64
+DATA vec_avx512vnni_c27a0000<>+0(SB)/4, $0xc27a0000
+GLOBL vec_avx512vnni_c27a0000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_42b20000<>+0(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+4(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+8(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+12(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+16(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+20(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+24(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+28(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+32(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+36(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+40(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+44(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+48(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+52(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+56(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+60(SB)/4, $0x42b20000
-GLOBL vec_avx512vnni_42b20000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_42b20000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+32(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+36(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+40(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+44(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+48(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+52(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+56(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+60(SB)/4, $0x3fb8aa3b
-GLOBL vec_avx512vnni_3fb8aa3b<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3fb8aa3b<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_4b400000<>+0(SB)/4, $0x4b400000
+GLOBL vec_avx512vnni_4b400000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3f317218<>+0(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+4(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+8(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+12(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+16(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+20(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+24(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+28(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+32(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+36(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+40(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+44(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+48(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+52(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+56(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+60(SB)/4, $0x3f317218
-GLOBL vec_avx512vnni_3f317218<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3f317218<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_b102e308<>+0(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+4(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+8(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+12(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+16(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+20(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+24(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+28(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+32(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+36(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+40(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+44(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+48(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+52(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+56(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+60(SB)/4, $0xb102e308
-GLOBL vec_avx512vnni_b102e308<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_b102e308<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3ab6cce5<>+0(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+4(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+8(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+12(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+16(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+20(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+24(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+28(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+32(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+36(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+40(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+44(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+48(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+52(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+56(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+60(SB)/4, $0x3ab6cce5
-GLOBL vec_avx512vnni_3ab6cce5<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3ab6cce5<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3c091f11<>+0(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+4(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+8(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+12(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+16(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+20(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+24(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+28(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+32(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+36(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+40(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+44(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+48(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+52(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+56(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+60(SB)/4, $0x3c091f11
-GLOBL vec_avx512vnni_3c091f11<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3c091f11<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3d2aaa3e<>+0(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+4(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+8(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+12(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+16(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+20(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+24(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+28(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+32(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+36(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+40(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+44(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+48(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+52(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+56(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+60(SB)/4, $0x3d2aaa3e
-GLOBL vec_avx512vnni_3d2aaa3e<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3d2aaa3e<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3e2aaa45<>+0(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+4(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+8(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+12(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+16(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+20(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+24(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+28(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+32(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+36(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+40(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+44(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+48(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+52(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+56(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+60(SB)/4, $0x3e2aaa45
-GLOBL vec_avx512vnni_3e2aaa45<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3e2aaa45<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3f000000<>+0(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+4(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+8(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+12(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+16(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+20(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+24(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+28(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+32(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+36(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+40(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+44(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+48(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+52(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+56(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+60(SB)/4, $0x3f000000
-GLOBL vec_avx512vnni_3f000000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3f000000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3f800000<>+0(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+4(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+8(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+12(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+16(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+20(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+24(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+28(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+32(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+36(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+40(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+44(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+48(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+52(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+56(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+60(SB)/4, $0x3f800000
-GLOBL vec_avx512vnni_3f800000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3f800000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_40000000<>+0(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+4(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+8(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+12(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+16(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+20(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+24(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+28(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+32(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+36(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+40(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+44(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+48(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+52(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+56(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+60(SB)/4, $0x40000000
-GLOBL vec_avx512vnni_40000000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_40000000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_80000000<>+0(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+4(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+8(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+12(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+16(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+20(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+24(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+28(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+32(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+36(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+40(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+44(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+48(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+52(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+56(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+60(SB)/4, $0x80000000
-GLOBL vec_avx512vnni_80000000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_80000000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_bbbaee0d<>+0(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+4(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+8(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+12(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+16(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+20(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+24(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+28(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+32(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+36(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+40(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+44(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+48(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+52(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+56(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+60(SB)/4, $0xbbbaee0d
-GLOBL vec_avx512vnni_bbbaee0d<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_bbbaee0d<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3ca91205<>+0(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+4(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+8(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+12(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+16(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+20(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+24(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+28(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+32(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+36(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+40(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+44(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+48(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+52(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+56(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+60(SB)/4, $0x3ca91205
-GLOBL vec_avx512vnni_3ca91205<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3ca91205<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_bd5c1dd2<>+0(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+4(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+8(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+12(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+16(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+20(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+24(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+28(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+32(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+36(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+40(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+44(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+48(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+52(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+56(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+60(SB)/4, $0xbd5c1dd2
-GLOBL vec_avx512vnni_bd5c1dd2<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_bd5c1dd2<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3e08838f<>+0(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+4(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+8(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+12(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+16(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+20(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+24(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+28(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+32(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+36(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+40(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+44(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+48(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+52(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+56(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+60(SB)/4, $0x3e08838f
-GLOBL vec_avx512vnni_3e08838f<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3e08838f<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_beaaaa99<>+0(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+4(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+8(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+12(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+16(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+20(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+24(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+28(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+32(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+36(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+40(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+44(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+48(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+52(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+56(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+60(SB)/4, $0xbeaaaa99
-GLOBL vec_avx512vnni_beaaaa99<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_beaaaa99<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_c2fa0000<>+0(SB)/4, $0xc2fa0000
+GLOBL vec_avx512vnni_c2fa0000<>(SB), RODATA|NOPTR, $4

@@ -44,6 +44,11 @@ func Vec_silu_avx2(a *VecArgs)
 //go:noescape
 func Vec_gelu_avx2(a *VecArgs)
 
+// Vec_geluquick_avx2 is scalar.ActMul: Dst = act(A)·B, without the product when B is nil.
+//
+//go:noescape
+func Vec_geluquick_avx2(a *VecArgs)
+
 // Vec_geluerf_avx2 is scalar.ActMul: Dst = act(A)·B, without the product when B is nil.
 //
 //go:noescape
@@ -58,11 +63,6 @@ func Vec_relu_avx2(a *VecArgs)
 //
 //go:noescape
 func Vec_relu2_avx2(a *VecArgs)
-
-// Vec_geluquick_avx2 is scalar.ActMul: Dst = act(A)·B, without the product when B is nil.
-//
-//go:noescape
-func Vec_geluquick_avx2(a *VecArgs)
 
 // Vec_ropeneox_avx2 is scalar.Rope with neox on Dst (first N) and C (second N elements), A cosines, B sines.
 //

@@ -296,31 +296,27 @@ loop16:
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y2, Y3
 	VCMPPS       $0x1d, vec_avx2_3f200000<>+0(SB), Y3, Y6
 	VADDPS       Y3, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y5
 	VMAXPS       Y3, Y5, Y3
 	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
 	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y4
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y4, Y4
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y3, Y5
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y3, Y3
+	VPADDD       Y4, Y5, Y3
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y3
 	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
 	VDIVPS       Y3, Y5, Y3
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y5
@@ -343,31 +339,27 @@ loop16:
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y2, Y3
 	VCMPPS       $0x1d, vec_avx2_3f200000<>+0(SB), Y3, Y6
 	VADDPS       Y3, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y5
 	VMAXPS       Y3, Y5, Y3
 	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
 	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y4
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y4, Y4
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y3, Y5
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y3, Y3
+	VPADDD       Y4, Y5, Y3
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y3
 	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
 	VDIVPS       Y3, Y5, Y3
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y5
@@ -403,31 +395,27 @@ tail17:
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y2, Y3
 	VCMPPS       $0x1d, vec_avx2_3f200000<>+0(SB), Y3, Y6
 	VADDPS       Y3, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y5
 	VMAXPS       Y3, Y5, Y3
 	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
 	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y4
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y4, Y4
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y3, Y5
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y3, Y3
+	VPADDD       Y4, Y5, Y3
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y3
 	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
 	VDIVPS       Y3, Y5, Y3
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y5
@@ -450,31 +438,27 @@ tail17:
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y2, Y3
 	VCMPPS       $0x1d, vec_avx2_3f200000<>+0(SB), Y3, Y6
 	VADDPS       Y3, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y5
 	VMAXPS       Y3, Y5, Y3
 	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
 	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y4
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y4, Y4
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y3, Y5
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
 	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y3, Y3
+	VPADDD       Y4, Y5, Y3
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y3
 	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
 	VDIVPS       Y3, Y5, Y3
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y5
@@ -517,15 +501,15 @@ DATA vec_avx2_3f200000<>+24(SB)/4, $0x3f200000
 DATA vec_avx2_3f200000<>+28(SB)/4, $0x3f200000
 GLOBL vec_avx2_3f200000<>(SB), RODATA|NOPTR, $32
 
-DATA vec_avx2_c2d00000<>+0(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+4(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+8(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+12(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+16(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+20(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+24(SB)/4, $0xc2d00000
-DATA vec_avx2_c2d00000<>+28(SB)/4, $0xc2d00000
-GLOBL vec_avx2_c2d00000<>(SB), RODATA|NOPTR, $32
+DATA vec_avx2_c27a0000<>+0(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+4(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+8(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+12(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+16(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+20(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+24(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+28(SB)/4, $0xc27a0000
+GLOBL vec_avx2_c27a0000<>(SB), RODATA|NOPTR, $32
 
 DATA vec_avx2_42b20000<>+0(SB)/4, $0x42b20000
 DATA vec_avx2_42b20000<>+4(SB)/4, $0x42b20000
@@ -547,6 +531,16 @@ DATA vec_avx2_3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
 DATA vec_avx2_3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
 GLOBL vec_avx2_3fb8aa3b<>(SB), RODATA|NOPTR, $32
 
+DATA vec_avx2_4b400000<>+0(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+4(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+8(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+12(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+16(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+20(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+24(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+28(SB)/4, $0x4b400000
+GLOBL vec_avx2_4b400000<>(SB), RODATA|NOPTR, $32
+
 DATA vec_avx2_3f317218<>+0(SB)/4, $0x3f317218
 DATA vec_avx2_3f317218<>+4(SB)/4, $0x3f317218
 DATA vec_avx2_3f317218<>+8(SB)/4, $0x3f317218
@@ -567,45 +561,55 @@ DATA vec_avx2_b102e308<>+24(SB)/4, $0xb102e308
 DATA vec_avx2_b102e308<>+28(SB)/4, $0xb102e308
 GLOBL vec_avx2_b102e308<>(SB), RODATA|NOPTR, $32
 
-DATA vec_avx2_3ab6cce5<>+0(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+4(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+8(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+12(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+16(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+20(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+24(SB)/4, $0x3ab6cce5
-DATA vec_avx2_3ab6cce5<>+28(SB)/4, $0x3ab6cce5
-GLOBL vec_avx2_3ab6cce5<>(SB), RODATA|NOPTR, $32
+DATA vec_avx2_3a36cce5<>+0(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+4(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+8(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+12(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+16(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+20(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+24(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+28(SB)/4, $0x3a36cce5
+GLOBL vec_avx2_3a36cce5<>(SB), RODATA|NOPTR, $32
 
-DATA vec_avx2_3c091f11<>+0(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+4(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+8(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+12(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+16(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+20(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+24(SB)/4, $0x3c091f11
-DATA vec_avx2_3c091f11<>+28(SB)/4, $0x3c091f11
-GLOBL vec_avx2_3c091f11<>(SB), RODATA|NOPTR, $32
+DATA vec_avx2_3b891f11<>+0(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+4(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+8(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+12(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+16(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+20(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+24(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+28(SB)/4, $0x3b891f11
+GLOBL vec_avx2_3b891f11<>(SB), RODATA|NOPTR, $32
 
-DATA vec_avx2_3d2aaa3e<>+0(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+4(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+8(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+12(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+16(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+20(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+24(SB)/4, $0x3d2aaa3e
-DATA vec_avx2_3d2aaa3e<>+28(SB)/4, $0x3d2aaa3e
-GLOBL vec_avx2_3d2aaa3e<>(SB), RODATA|NOPTR, $32
+DATA vec_avx2_3caaaa3e<>+0(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+4(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+8(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+12(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+16(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+20(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+24(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+28(SB)/4, $0x3caaaa3e
+GLOBL vec_avx2_3caaaa3e<>(SB), RODATA|NOPTR, $32
 
-DATA vec_avx2_3e2aaa45<>+0(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+4(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+8(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+12(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+16(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+20(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+24(SB)/4, $0x3e2aaa45
-DATA vec_avx2_3e2aaa45<>+28(SB)/4, $0x3e2aaa45
-GLOBL vec_avx2_3e2aaa45<>(SB), RODATA|NOPTR, $32
+DATA vec_avx2_3daaaa45<>+0(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+4(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+8(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+12(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+16(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+20(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+24(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+28(SB)/4, $0x3daaaa45
+GLOBL vec_avx2_3daaaa45<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3e800000<>+0(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+4(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+8(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+12(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+16(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+20(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+24(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+28(SB)/4, $0x3e800000
+GLOBL vec_avx2_3e800000<>(SB), RODATA|NOPTR, $32
 
 DATA vec_avx2_3f000000<>+0(SB)/4, $0x3f000000
 DATA vec_avx2_3f000000<>+4(SB)/4, $0x3f000000
@@ -617,26 +621,6 @@ DATA vec_avx2_3f000000<>+24(SB)/4, $0x3f000000
 DATA vec_avx2_3f000000<>+28(SB)/4, $0x3f000000
 GLOBL vec_avx2_3f000000<>(SB), RODATA|NOPTR, $32
 
-DATA vec_avx2_3f800000<>+0(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+4(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+8(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+12(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+16(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+20(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+24(SB)/4, $0x3f800000
-DATA vec_avx2_3f800000<>+28(SB)/4, $0x3f800000
-GLOBL vec_avx2_3f800000<>(SB), RODATA|NOPTR, $32
-
-DATA vec_avx2_0000007f<>+0(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+4(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+8(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+12(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+16(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+20(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+24(SB)/4, $0x0000007f
-DATA vec_avx2_0000007f<>+28(SB)/4, $0x0000007f
-GLOBL vec_avx2_0000007f<>(SB), RODATA|NOPTR, $32
-
 DATA vec_avx2_40000000<>+0(SB)/4, $0x40000000
 DATA vec_avx2_40000000<>+4(SB)/4, $0x40000000
 DATA vec_avx2_40000000<>+8(SB)/4, $0x40000000
@@ -646,6 +630,16 @@ DATA vec_avx2_40000000<>+20(SB)/4, $0x40000000
 DATA vec_avx2_40000000<>+24(SB)/4, $0x40000000
 DATA vec_avx2_40000000<>+28(SB)/4, $0x40000000
 GLOBL vec_avx2_40000000<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3f800000<>+0(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+4(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+8(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+12(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+16(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+20(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+24(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+28(SB)/4, $0x3f800000
+GLOBL vec_avx2_3f800000<>(SB), RODATA|NOPTR, $32
 
 DATA vec_avx2_80000000<>+0(SB)/4, $0x80000000
 DATA vec_avx2_80000000<>+4(SB)/4, $0x80000000
@@ -716,166 +710,274 @@ TEXT ·Vec_silu_avx2(SB), NOSPLIT, $0-8
 	MOVQ 16(AX), BX
 	MOVQ 32(AX), AX
 	MOVQ BX, SI
+	SUBQ $+32, AX
+	JL   few20
+
+many19:
+	VMOVUPS      (DX), Y4
+	VXORPS       vec_avx2_80000000<>+0(SB), Y4, Y0
+	VMOVUPS      32(DX), Y5
+	VXORPS       vec_avx2_80000000<>+0(SB), Y5, Y1
+	VMOVUPS      64(DX), Y6
+	VXORPS       vec_avx2_80000000<>+0(SB), Y6, Y2
+	VMOVUPS      96(DX), Y7
+	VXORPS       vec_avx2_80000000<>+0(SB), Y7, Y3
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y8
+	VMAXPS       Y0, Y8, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y8
+	VMINPS       Y0, Y8, Y0
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y9
+	VMAXPS       Y1, Y9, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y9
+	VMINPS       Y1, Y9, Y1
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y10
+	VMAXPS       Y2, Y10, Y2
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y10
+	VMINPS       Y2, Y10, Y2
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y11
+	VMAXPS       Y3, Y11, Y3
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y11
+	VMINPS       Y3, Y11, Y3
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y2, Y6
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y7
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y7
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y4, Y4
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y6, Y6
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y7, Y7
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y1
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y7, Y3
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y7, Y3
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y8
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y9
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y10
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y11
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y11
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y8, Y0
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y8
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y8, Y0
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y9, Y1
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y9
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y9, Y1
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y10, Y2
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y10
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y10, Y2
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y11, Y3
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y11
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y11, Y3
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	VMOVUPS      64(DX), Y6
+	VMOVUPS      96(DX), Y7
+	VDIVPS       Y0, Y4, Y0
+	VDIVPS       Y1, Y5, Y1
+	VDIVPS       Y2, Y6, Y2
+	VDIVPS       Y3, Y7, Y3
+	TESTQ        SI, SI
+	JZ           bare21
+	VMOVUPS      (BX), Y4
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      32(BX), Y5
+	VMULPS       Y5, Y1, Y1
+	VMOVUPS      64(BX), Y6
+	VMULPS       Y6, Y2, Y2
+	VMOVUPS      96(BX), Y7
+	VMULPS       Y7, Y3, Y3
+
+bare21:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	SUBQ    $+32, AX
+	JGE     many19
+
+few20:
+	ADDQ $+32, AX
 	SUBQ $0x10, AX
-	JL   tail20
+	JL   tail23
 
-loop19:
-	VMOVUPS      (DX), Y0
-	VXORPS       vec_avx2_80000000<>+0(SB), Y0, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
+loop22:
+	VMOVUPS      (DX), Y2
+	VXORPS       vec_avx2_80000000<>+0(SB), Y2, Y0
+	VMOVUPS      32(DX), Y3
+	VXORPS       vec_avx2_80000000<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y4
+	VMAXPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y4
+	VMINPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y5
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
+	VMINPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y3
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y3
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y4
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
 	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y1
-	VPSUBD       Y1, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y2, Y3, Y1
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y1, Y1
-	VDIVPS       Y1, Y0, Y0
+	VPADDD       Y2, Y4, Y0
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y0
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y1
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y1
+	VMOVUPS      (DX), Y2
+	VMOVUPS      32(DX), Y3
+	VDIVPS       Y0, Y2, Y0
+	VDIVPS       Y1, Y3, Y1
 	TESTQ        SI, SI
-	JZ           bare22
-	VMOVUPS      (BX), Y1
-	VMULPS       Y1, Y0, Y0
+	JZ           bare25
+	VMOVUPS      (BX), Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      32(BX), Y3
+	VMULPS       Y3, Y1, Y1
 
-bare22:
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(DX), Y0
-	VXORPS       vec_avx2_80000000<>+0(SB), Y0, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y1
-	VPSUBD       Y1, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y2, Y3, Y1
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	TESTQ        SI, SI
-	JZ           bare23
-	VMOVUPS      32(BX), Y1
-	VMULPS       Y1, Y0, Y0
-
-bare23:
-	VMOVUPS Y0, 32(CX)
+bare25:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
-	JGE     loop19
+	JGE     loop22
 
-tail20:
+tail23:
 	ADDQ         $0x10, AX
-	JZ           done21
+	JZ           done24
 	LEAQ         vec_avx2_lanes<>+0(SB), DI
 	NEGQ         AX
 	VMOVUPS      64(DI)(AX*4), Y15
 	VMOVUPS      96(DI)(AX*4), Y14
 	NEGQ         AX
-	VMASKMOVPS   (DX), Y15, Y0
-	VXORPS       vec_avx2_80000000<>+0(SB), Y0, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
+	VMASKMOVPS   (DX), Y15, Y2
+	VXORPS       vec_avx2_80000000<>+0(SB), Y2, Y0
+	VMASKMOVPS   32(DX), Y14, Y3
+	VXORPS       vec_avx2_80000000<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y4
+	VMAXPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y4
+	VMINPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y5
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
+	VMINPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y3
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y3
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y4
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
 	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y1
-	VPSUBD       Y1, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y2, Y3, Y1
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y1, Y1
-	VDIVPS       Y1, Y0, Y0
+	VPADDD       Y2, Y4, Y0
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y0
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y1
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y1
+	VMASKMOVPS   (DX), Y15, Y2
+	VMASKMOVPS   32(DX), Y14, Y3
+	VDIVPS       Y0, Y2, Y0
+	VDIVPS       Y1, Y3, Y1
 	TESTQ        SI, SI
-	JZ           bare24
-	VMASKMOVPS   (BX), Y15, Y1
-	VMULPS       Y1, Y0, Y0
+	JZ           bare26
+	VMASKMOVPS   (BX), Y15, Y2
+	VMULPS       Y2, Y0, Y0
+	VMASKMOVPS   32(BX), Y14, Y3
+	VMULPS       Y3, Y1, Y1
 
-bare24:
-	VMASKMOVPS   Y0, Y15, (CX)
-	VMASKMOVPS   32(DX), Y14, Y0
-	VXORPS       vec_avx2_80000000<>+0(SB), Y0, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y1
-	VPSUBD       Y1, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y2, Y3, Y1
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	TESTQ        SI, SI
-	JZ           bare25
-	VMASKMOVPS   32(BX), Y14, Y1
-	VMULPS       Y1, Y0, Y0
+bare26:
+	VMASKMOVPS Y0, Y15, (CX)
+	VMASKMOVPS Y1, Y14, 32(CX)
 
-bare25:
-	VMASKMOVPS Y0, Y14, 32(CX)
-
-done21:
+done24:
 	VZEROUPPER
 	RET
 
@@ -888,182 +990,306 @@ TEXT ·Vec_gelu_avx2(SB), NOSPLIT, $0-8
 	MOVQ 16(AX), BX
 	MOVQ 32(AX), AX
 	MOVQ BX, SI
-	SUBQ $0x10, AX
-	JL   tail27
+	SUBQ $+32, AX
+	JL   few28
 
-loop26:
-	VMOVUPS      (DX), Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y3
-	VFMADD231PS  vec_avx2_3d372713<>+0(SB), Y2, Y3
-	VMULPS       vec_avx2_bfcc422a<>+0(SB), Y0, Y1
-	VMULPS       Y3, Y1, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y1
-	VPSUBD       Y1, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y2, Y3, Y1
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y1, Y1
-	VDIVPS       Y1, Y0, Y0
+many27:
+	VMOVUPS      (DX), Y4
+	VMULPS       Y4, Y4, Y0
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y8
+	VFMADD231PS  vec_avx2_3d372713<>+0(SB), Y0, Y8
+	VMULPS       vec_avx2_bfcc422a<>+0(SB), Y4, Y0
+	VMULPS       Y8, Y0, Y0
+	VMOVUPS      32(DX), Y5
+	VMULPS       Y5, Y5, Y1
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y9
+	VFMADD231PS  vec_avx2_3d372713<>+0(SB), Y1, Y9
+	VMULPS       vec_avx2_bfcc422a<>+0(SB), Y5, Y1
+	VMULPS       Y9, Y1, Y1
+	VMOVUPS      64(DX), Y6
+	VMULPS       Y6, Y6, Y2
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y10
+	VFMADD231PS  vec_avx2_3d372713<>+0(SB), Y2, Y10
+	VMULPS       vec_avx2_bfcc422a<>+0(SB), Y6, Y2
+	VMULPS       Y10, Y2, Y2
+	VMOVUPS      96(DX), Y7
+	VMULPS       Y7, Y7, Y3
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y11
+	VFMADD231PS  vec_avx2_3d372713<>+0(SB), Y3, Y11
+	VMULPS       vec_avx2_bfcc422a<>+0(SB), Y7, Y3
+	VMULPS       Y11, Y3, Y3
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y8
+	VMAXPS       Y0, Y8, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y8
+	VMINPS       Y0, Y8, Y0
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y9
+	VMAXPS       Y1, Y9, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y9
+	VMINPS       Y1, Y9, Y1
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y10
+	VMAXPS       Y2, Y10, Y2
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y10
+	VMINPS       Y2, Y10, Y2
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y11
+	VMAXPS       Y3, Y11, Y3
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y11
+	VMINPS       Y3, Y11, Y3
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y2, Y6
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y7
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y7
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y4, Y4
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y6, Y6
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y7, Y7
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y1
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y7, Y3
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y7, Y3
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y8
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y9
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y10
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y11
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y11
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y8, Y0
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y8
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y8, Y0
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y9, Y1
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y9
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y9, Y1
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y10, Y2
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y10
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y10, Y2
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y11, Y3
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y11
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y11, Y3
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	VMOVUPS      64(DX), Y6
+	VMOVUPS      96(DX), Y7
+	VDIVPS       Y0, Y4, Y0
+	VDIVPS       Y1, Y5, Y1
+	VDIVPS       Y2, Y6, Y2
+	VDIVPS       Y3, Y7, Y3
 	TESTQ        SI, SI
 	JZ           bare29
-	VMOVUPS      (BX), Y1
-	VMULPS       Y1, Y0, Y0
+	VMOVUPS      (BX), Y4
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      32(BX), Y5
+	VMULPS       Y5, Y1, Y1
+	VMOVUPS      64(BX), Y6
+	VMULPS       Y6, Y2, Y2
+	VMOVUPS      96(BX), Y7
+	VMULPS       Y7, Y3, Y3
 
 bare29:
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(DX), Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y3
-	VFMADD231PS  vec_avx2_3d372713<>+0(SB), Y2, Y3
-	VMULPS       vec_avx2_bfcc422a<>+0(SB), Y0, Y1
-	VMULPS       Y3, Y1, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y1
-	VPSUBD       Y1, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y2, Y3, Y1
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	TESTQ        SI, SI
-	JZ           bare30
-	VMOVUPS      32(BX), Y1
-	VMULPS       Y1, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	SUBQ    $+32, AX
+	JGE     many27
 
-bare30:
-	VMOVUPS Y0, 32(CX)
+few28:
+	ADDQ $+32, AX
+	SUBQ $0x10, AX
+	JL   tail31
+
+loop30:
+	VMOVUPS      (DX), Y2
+	VMULPS       Y2, Y2, Y0
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y4
+	VFMADD231PS  vec_avx2_3d372713<>+0(SB), Y0, Y4
+	VMULPS       vec_avx2_bfcc422a<>+0(SB), Y2, Y0
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      32(DX), Y3
+	VMULPS       Y3, Y3, Y1
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y5
+	VFMADD231PS  vec_avx2_3d372713<>+0(SB), Y1, Y5
+	VMULPS       vec_avx2_bfcc422a<>+0(SB), Y3, Y1
+	VMULPS       Y5, Y1, Y1
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y4
+	VMAXPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y4
+	VMINPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y5
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
+	VMINPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y3
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y3
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y4
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y2, Y4, Y0
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y0
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y1
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y1
+	VMOVUPS      (DX), Y2
+	VMOVUPS      32(DX), Y3
+	VDIVPS       Y0, Y2, Y0
+	VDIVPS       Y1, Y3, Y1
+	TESTQ        SI, SI
+	JZ           bare33
+	VMOVUPS      (BX), Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      32(BX), Y3
+	VMULPS       Y3, Y1, Y1
+
+bare33:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
-	JGE     loop26
+	JGE     loop30
 
-tail27:
+tail31:
 	ADDQ         $0x10, AX
-	JZ           done28
+	JZ           done32
 	LEAQ         vec_avx2_lanes<>+0(SB), DI
 	NEGQ         AX
 	VMOVUPS      64(DI)(AX*4), Y15
 	VMOVUPS      96(DI)(AX*4), Y14
 	NEGQ         AX
-	VMASKMOVPS   (DX), Y15, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y3
-	VFMADD231PS  vec_avx2_3d372713<>+0(SB), Y2, Y3
-	VMULPS       vec_avx2_bfcc422a<>+0(SB), Y0, Y1
-	VMULPS       Y3, Y1, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
+	VMASKMOVPS   (DX), Y15, Y2
+	VMULPS       Y2, Y2, Y0
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y4
+	VFMADD231PS  vec_avx2_3d372713<>+0(SB), Y0, Y4
+	VMULPS       vec_avx2_bfcc422a<>+0(SB), Y2, Y0
+	VMULPS       Y4, Y0, Y0
+	VMASKMOVPS   32(DX), Y14, Y3
+	VMULPS       Y3, Y3, Y1
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y5
+	VFMADD231PS  vec_avx2_3d372713<>+0(SB), Y1, Y5
+	VMULPS       vec_avx2_bfcc422a<>+0(SB), Y3, Y1
+	VMULPS       Y5, Y1, Y1
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y4
+	VMAXPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y4
+	VMINPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y5
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
+	VMINPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y3
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y3
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y4
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
 	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y1
-	VPSUBD       Y1, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y2, Y3, Y1
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y1, Y1
-	VDIVPS       Y1, Y0, Y0
+	VPADDD       Y2, Y4, Y0
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y0
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y1
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y1
+	VMASKMOVPS   (DX), Y15, Y2
+	VMASKMOVPS   32(DX), Y14, Y3
+	VDIVPS       Y0, Y2, Y0
+	VDIVPS       Y1, Y3, Y1
 	TESTQ        SI, SI
-	JZ           bare31
-	VMASKMOVPS   (BX), Y15, Y1
-	VMULPS       Y1, Y0, Y0
-
-bare31:
-	VMASKMOVPS   Y0, Y15, (CX)
-	VMASKMOVPS   32(DX), Y14, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y3
-	VFMADD231PS  vec_avx2_3d372713<>+0(SB), Y2, Y3
-	VMULPS       vec_avx2_bfcc422a<>+0(SB), Y0, Y1
+	JZ           bare34
+	VMASKMOVPS   (BX), Y15, Y2
+	VMULPS       Y2, Y0, Y0
+	VMASKMOVPS   32(BX), Y14, Y3
 	VMULPS       Y3, Y1, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y1
-	VPSUBD       Y1, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y2, Y3, Y1
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	TESTQ        SI, SI
-	JZ           bare32
-	VMASKMOVPS   32(BX), Y14, Y1
-	VMULPS       Y1, Y0, Y0
 
-bare32:
-	VMASKMOVPS Y0, Y14, 32(CX)
+bare34:
+	VMASKMOVPS Y0, Y15, (CX)
+	VMASKMOVPS Y1, Y14, 32(CX)
 
-done28:
+done32:
 	VZEROUPPER
 	RET
 
@@ -1087,6 +1313,296 @@ DATA vec_avx2_bfcc422a<>+24(SB)/4, $0xbfcc422a
 DATA vec_avx2_bfcc422a<>+28(SB)/4, $0xbfcc422a
 GLOBL vec_avx2_bfcc422a<>(SB), RODATA|NOPTR, $32
 
+// func Vec_geluquick_avx2(a *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·Vec_geluquick_avx2(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 8(AX), DX
+	MOVQ 16(AX), BX
+	MOVQ 32(AX), AX
+	MOVQ BX, SI
+	SUBQ $+32, AX
+	JL   few36
+
+many35:
+	VMOVUPS      (DX), Y4
+	VMULPS       vec_avx2_bfd9db23<>+0(SB), Y4, Y0
+	VMOVUPS      32(DX), Y5
+	VMULPS       vec_avx2_bfd9db23<>+0(SB), Y5, Y1
+	VMOVUPS      64(DX), Y6
+	VMULPS       vec_avx2_bfd9db23<>+0(SB), Y6, Y2
+	VMOVUPS      96(DX), Y7
+	VMULPS       vec_avx2_bfd9db23<>+0(SB), Y7, Y3
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y8
+	VMAXPS       Y0, Y8, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y8
+	VMINPS       Y0, Y8, Y0
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y9
+	VMAXPS       Y1, Y9, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y9
+	VMINPS       Y1, Y9, Y1
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y10
+	VMAXPS       Y2, Y10, Y2
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y10
+	VMINPS       Y2, Y10, Y2
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y11
+	VMAXPS       Y3, Y11, Y3
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y11
+	VMINPS       Y3, Y11, Y3
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y2, Y6
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y7
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y7
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y4, Y4
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y6, Y6
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y7, Y7
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y1
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y7, Y3
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y7, Y3
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y8
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y9
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y10
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y11
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y11
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y8, Y0
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y8
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y8, Y0
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y9, Y1
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y9
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y9, Y1
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y10, Y2
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y10
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y10, Y2
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y11, Y3
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y11
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y11, Y3
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	VMOVUPS      64(DX), Y6
+	VMOVUPS      96(DX), Y7
+	VDIVPS       Y0, Y4, Y0
+	VDIVPS       Y1, Y5, Y1
+	VDIVPS       Y2, Y6, Y2
+	VDIVPS       Y3, Y7, Y3
+	TESTQ        SI, SI
+	JZ           bare37
+	VMOVUPS      (BX), Y4
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      32(BX), Y5
+	VMULPS       Y5, Y1, Y1
+	VMOVUPS      64(BX), Y6
+	VMULPS       Y6, Y2, Y2
+	VMOVUPS      96(BX), Y7
+	VMULPS       Y7, Y3, Y3
+
+bare37:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	VMOVUPS Y3, 96(CX)
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	SUBQ    $+32, AX
+	JGE     many35
+
+few36:
+	ADDQ $+32, AX
+	SUBQ $0x10, AX
+	JL   tail39
+
+loop38:
+	VMOVUPS      (DX), Y2
+	VMULPS       vec_avx2_bfd9db23<>+0(SB), Y2, Y0
+	VMOVUPS      32(DX), Y3
+	VMULPS       vec_avx2_bfd9db23<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y4
+	VMAXPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y4
+	VMINPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y5
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
+	VMINPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y3
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y3
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y4
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y2, Y4, Y0
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y0
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y1
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y1
+	VMOVUPS      (DX), Y2
+	VMOVUPS      32(DX), Y3
+	VDIVPS       Y0, Y2, Y0
+	VDIVPS       Y1, Y3, Y1
+	TESTQ        SI, SI
+	JZ           bare41
+	VMOVUPS      (BX), Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      32(BX), Y3
+	VMULPS       Y3, Y1, Y1
+
+bare41:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JGE     loop38
+
+tail39:
+	ADDQ         $0x10, AX
+	JZ           done40
+	LEAQ         vec_avx2_lanes<>+0(SB), DI
+	NEGQ         AX
+	VMOVUPS      64(DI)(AX*4), Y15
+	VMOVUPS      96(DI)(AX*4), Y14
+	NEGQ         AX
+	VMASKMOVPS   (DX), Y15, Y2
+	VMULPS       vec_avx2_bfd9db23<>+0(SB), Y2, Y0
+	VMASKMOVPS   32(DX), Y14, Y3
+	VMULPS       vec_avx2_bfd9db23<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y4
+	VMAXPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y4
+	VMINPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y5
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
+	VMINPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y3
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y3
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y4
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y2, Y4, Y0
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y0
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y1
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y1
+	VMASKMOVPS   (DX), Y15, Y2
+	VMASKMOVPS   32(DX), Y14, Y3
+	VDIVPS       Y0, Y2, Y0
+	VDIVPS       Y1, Y3, Y1
+	TESTQ        SI, SI
+	JZ           bare42
+	VMASKMOVPS   (BX), Y15, Y2
+	VMULPS       Y2, Y0, Y0
+	VMASKMOVPS   32(BX), Y14, Y3
+	VMULPS       Y3, Y1, Y1
+
+bare42:
+	VMASKMOVPS Y0, Y15, (CX)
+	VMASKMOVPS Y1, Y14, 32(CX)
+
+done40:
+	VZEROUPPER
+	RET
+
+DATA vec_avx2_bfd9db23<>+0(SB)/4, $0xbfd9db23
+DATA vec_avx2_bfd9db23<>+4(SB)/4, $0xbfd9db23
+DATA vec_avx2_bfd9db23<>+8(SB)/4, $0xbfd9db23
+DATA vec_avx2_bfd9db23<>+12(SB)/4, $0xbfd9db23
+DATA vec_avx2_bfd9db23<>+16(SB)/4, $0xbfd9db23
+DATA vec_avx2_bfd9db23<>+20(SB)/4, $0xbfd9db23
+DATA vec_avx2_bfd9db23<>+24(SB)/4, $0xbfd9db23
+DATA vec_avx2_bfd9db23<>+28(SB)/4, $0xbfd9db23
+GLOBL vec_avx2_bfd9db23<>(SB), RODATA|NOPTR, $32
+
 // func Vec_geluerf_avx2(a *byte)
 // Requires: AVX, AVX2, FMA3
 TEXT ·Vec_geluerf_avx2(SB), NOSPLIT, $0-8
@@ -1097,9 +1613,9 @@ TEXT ·Vec_geluerf_avx2(SB), NOSPLIT, $0-8
 	MOVQ 32(AX), AX
 	MOVQ BX, SI
 	SUBQ $0x10, AX
-	JL   tail34
+	JL   tail44
 
-loop33:
+loop43:
 	VMOVUPS      (DX), Y0
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y5
 	VANDPS       vec_avx2_7fffffff<>+0(SB), Y0, Y4
@@ -1118,12 +1634,9 @@ loop33:
 	VMULPS       Y2, Y3, Y1
 	VMULPS       vec_avx2_bf000000<>+0(SB), Y4, Y2
 	VMULPS       Y4, Y2, Y4
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y4, Y3, Y4
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y4, Y3, Y4
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y4, Y2
-	VROUNDPS     $0x08, Y2, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y4
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y4
 	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
@@ -1133,15 +1646,11 @@ loop33:
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y3
 	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y3
 	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y3
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y2, Y4
 	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y4
-	VPSUBD       Y4, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y4, Y3, Y3
-	VMULPS       Y2, Y3, Y4
+	VPADDD       Y2, Y3, Y3
+	VANDPS       Y3, Y4, Y4
 	VMULPS       Y4, Y1, Y1
 	VSUBPS       Y1, Y5, Y5
 	VXORPS       Y2, Y2, Y2
@@ -1149,11 +1658,11 @@ loop33:
 	VBLENDVPS    Y2, Y1, Y5, Y1
 	VMULPS       Y1, Y0, Y0
 	TESTQ        SI, SI
-	JZ           bare36
+	JZ           bare46
 	VMOVUPS      (BX), Y1
 	VMULPS       Y1, Y0, Y0
 
-bare36:
+bare46:
 	VMOVUPS      Y0, (CX)
 	VMOVUPS      32(DX), Y0
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y5
@@ -1173,12 +1682,9 @@ bare36:
 	VMULPS       Y2, Y3, Y1
 	VMULPS       vec_avx2_bf000000<>+0(SB), Y4, Y2
 	VMULPS       Y4, Y2, Y4
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y4, Y3, Y4
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y4, Y3, Y4
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y4, Y2
-	VROUNDPS     $0x08, Y2, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y4
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y4
 	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
@@ -1188,15 +1694,11 @@ bare36:
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y3
 	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y3
 	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y3
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y2, Y4
 	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y4
-	VPSUBD       Y4, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y4, Y3, Y3
-	VMULPS       Y2, Y3, Y4
+	VPADDD       Y2, Y3, Y3
+	VANDPS       Y3, Y4, Y4
 	VMULPS       Y4, Y1, Y1
 	VSUBPS       Y1, Y5, Y5
 	VXORPS       Y2, Y2, Y2
@@ -1204,21 +1706,21 @@ bare36:
 	VBLENDVPS    Y2, Y1, Y5, Y1
 	VMULPS       Y1, Y0, Y0
 	TESTQ        SI, SI
-	JZ           bare37
+	JZ           bare47
 	VMOVUPS      32(BX), Y1
 	VMULPS       Y1, Y0, Y0
 
-bare37:
+bare47:
 	VMOVUPS Y0, 32(CX)
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
-	JGE     loop33
+	JGE     loop43
 
-tail34:
+tail44:
 	ADDQ         $0x10, AX
-	JZ           done35
+	JZ           done45
 	LEAQ         vec_avx2_lanes<>+0(SB), DI
 	NEGQ         AX
 	VMOVUPS      64(DI)(AX*4), Y15
@@ -1242,12 +1744,9 @@ tail34:
 	VMULPS       Y2, Y3, Y1
 	VMULPS       vec_avx2_bf000000<>+0(SB), Y4, Y2
 	VMULPS       Y4, Y2, Y4
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y4, Y3, Y4
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y4, Y3, Y4
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y4, Y2
-	VROUNDPS     $0x08, Y2, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y4
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y4
 	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
@@ -1257,15 +1756,11 @@ tail34:
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y3
 	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y3
 	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y3
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y2, Y4
 	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y4
-	VPSUBD       Y4, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y4, Y3, Y3
-	VMULPS       Y2, Y3, Y4
+	VPADDD       Y2, Y3, Y3
+	VANDPS       Y3, Y4, Y4
 	VMULPS       Y4, Y1, Y1
 	VSUBPS       Y1, Y5, Y5
 	VXORPS       Y2, Y2, Y2
@@ -1273,11 +1768,11 @@ tail34:
 	VBLENDVPS    Y2, Y1, Y5, Y1
 	VMULPS       Y1, Y0, Y0
 	TESTQ        SI, SI
-	JZ           bare38
+	JZ           bare48
 	VMASKMOVPS   (BX), Y15, Y1
 	VMULPS       Y1, Y0, Y0
 
-bare38:
+bare48:
 	VMASKMOVPS   Y0, Y15, (CX)
 	VMASKMOVPS   32(DX), Y14, Y0
 	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y5
@@ -1297,12 +1792,9 @@ bare38:
 	VMULPS       Y2, Y3, Y1
 	VMULPS       vec_avx2_bf000000<>+0(SB), Y4, Y2
 	VMULPS       Y4, Y2, Y4
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y4, Y3, Y4
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y4, Y3, Y4
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y4, Y2
-	VROUNDPS     $0x08, Y2, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
 	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y4
 	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y4
 	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
@@ -1312,15 +1804,11 @@ bare38:
 	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y3
 	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y3
 	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y3
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y2, Y4
 	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y4
-	VPSUBD       Y4, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y4, Y3, Y3
-	VMULPS       Y2, Y3, Y4
+	VPADDD       Y2, Y3, Y3
+	VANDPS       Y3, Y4, Y4
 	VMULPS       Y4, Y1, Y1
 	VSUBPS       Y1, Y5, Y5
 	VXORPS       Y2, Y2, Y2
@@ -1328,14 +1816,14 @@ bare38:
 	VBLENDVPS    Y2, Y1, Y5, Y1
 	VMULPS       Y1, Y0, Y0
 	TESTQ        SI, SI
-	JZ           bare39
+	JZ           bare49
 	VMASKMOVPS   32(BX), Y14, Y1
 	VMULPS       Y1, Y0, Y0
 
-bare39:
+bare49:
 	VMASKMOVPS Y0, Y14, 32(CX)
 
-done35:
+done45:
 	VZEROUPPER
 	RET
 
@@ -1449,6 +1937,56 @@ DATA vec_avx2_bf000000<>+24(SB)/4, $0xbf000000
 DATA vec_avx2_bf000000<>+28(SB)/4, $0xbf000000
 GLOBL vec_avx2_bf000000<>(SB), RODATA|NOPTR, $32
 
+DATA vec_avx2_3ab6cce5<>+0(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+4(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+8(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+12(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+16(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+20(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+24(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+28(SB)/4, $0x3ab6cce5
+GLOBL vec_avx2_3ab6cce5<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3c091f11<>+0(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+4(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+8(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+12(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+16(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+20(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+24(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+28(SB)/4, $0x3c091f11
+GLOBL vec_avx2_3c091f11<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3d2aaa3e<>+0(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+4(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+8(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+12(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+16(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+20(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+24(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+28(SB)/4, $0x3d2aaa3e
+GLOBL vec_avx2_3d2aaa3e<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3e2aaa45<>+0(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+4(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+8(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+12(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+16(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+20(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+24(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+28(SB)/4, $0x3e2aaa45
+GLOBL vec_avx2_3e2aaa45<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_c2fa0000<>+0(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+4(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+8(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+12(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+16(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+20(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+24(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+28(SB)/4, $0xc2fa0000
+GLOBL vec_avx2_c2fa0000<>(SB), RODATA|NOPTR, $32
+
 // func Vec_relu_avx2(a *byte)
 // Requires: AVX
 TEXT ·Vec_relu_avx2(SB), NOSPLIT, $0-8
@@ -1459,38 +1997,38 @@ TEXT ·Vec_relu_avx2(SB), NOSPLIT, $0-8
 	MOVQ 32(AX), AX
 	MOVQ BX, SI
 	SUBQ $0x10, AX
-	JL   tail41
+	JL   tail51
 
-loop40:
+loop50:
 	VMOVUPS (DX), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y1, Y0, Y0
 	TESTQ   SI, SI
-	JZ      bare43
+	JZ      bare53
 	VMOVUPS (BX), Y1
 	VMULPS  Y1, Y0, Y0
 
-bare43:
+bare53:
 	VMOVUPS Y0, (CX)
 	VMOVUPS 32(DX), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y1, Y0, Y0
 	TESTQ   SI, SI
-	JZ      bare44
+	JZ      bare54
 	VMOVUPS 32(BX), Y1
 	VMULPS  Y1, Y0, Y0
 
-bare44:
+bare54:
 	VMOVUPS Y0, 32(CX)
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
-	JGE     loop40
+	JGE     loop50
 
-tail41:
+tail51:
 	ADDQ       $0x10, AX
-	JZ         done42
+	JZ         done52
 	LEAQ       vec_avx2_lanes<>+0(SB), DI
 	NEGQ       AX
 	VMOVUPS    64(DI)(AX*4), Y15
@@ -1500,24 +2038,24 @@ tail41:
 	VXORPS     Y1, Y1, Y1
 	VMAXPS     Y1, Y0, Y0
 	TESTQ      SI, SI
-	JZ         bare45
+	JZ         bare55
 	VMASKMOVPS (BX), Y15, Y1
 	VMULPS     Y1, Y0, Y0
 
-bare45:
+bare55:
 	VMASKMOVPS Y0, Y15, (CX)
 	VMASKMOVPS 32(DX), Y14, Y0
 	VXORPS     Y1, Y1, Y1
 	VMAXPS     Y1, Y0, Y0
 	TESTQ      SI, SI
-	JZ         bare46
+	JZ         bare56
 	VMASKMOVPS 32(BX), Y14, Y1
 	VMULPS     Y1, Y0, Y0
 
-bare46:
+bare56:
 	VMASKMOVPS Y0, Y14, 32(CX)
 
-done42:
+done52:
 	VZEROUPPER
 	RET
 
@@ -1531,40 +2069,40 @@ TEXT ·Vec_relu2_avx2(SB), NOSPLIT, $0-8
 	MOVQ 32(AX), AX
 	MOVQ BX, SI
 	SUBQ $0x10, AX
-	JL   tail48
+	JL   tail58
 
-loop47:
+loop57:
 	VMOVUPS (DX), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y1, Y0, Y0
 	VMULPS  Y0, Y0, Y0
 	TESTQ   SI, SI
-	JZ      bare50
+	JZ      bare60
 	VMOVUPS (BX), Y1
 	VMULPS  Y1, Y0, Y0
 
-bare50:
+bare60:
 	VMOVUPS Y0, (CX)
 	VMOVUPS 32(DX), Y0
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y1, Y0, Y0
 	VMULPS  Y0, Y0, Y0
 	TESTQ   SI, SI
-	JZ      bare51
+	JZ      bare61
 	VMOVUPS 32(BX), Y1
 	VMULPS  Y1, Y0, Y0
 
-bare51:
+bare61:
 	VMOVUPS Y0, 32(CX)
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
-	JGE     loop47
+	JGE     loop57
 
-tail48:
+tail58:
 	ADDQ       $0x10, AX
-	JZ         done49
+	JZ         done59
 	LEAQ       vec_avx2_lanes<>+0(SB), DI
 	NEGQ       AX
 	VMOVUPS    64(DI)(AX*4), Y15
@@ -1575,209 +2113,27 @@ tail48:
 	VMAXPS     Y1, Y0, Y0
 	VMULPS     Y0, Y0, Y0
 	TESTQ      SI, SI
-	JZ         bare52
+	JZ         bare62
 	VMASKMOVPS (BX), Y15, Y1
 	VMULPS     Y1, Y0, Y0
 
-bare52:
+bare62:
 	VMASKMOVPS Y0, Y15, (CX)
 	VMASKMOVPS 32(DX), Y14, Y0
 	VXORPS     Y1, Y1, Y1
 	VMAXPS     Y1, Y0, Y0
 	VMULPS     Y0, Y0, Y0
 	TESTQ      SI, SI
-	JZ         bare53
+	JZ         bare63
 	VMASKMOVPS 32(BX), Y14, Y1
 	VMULPS     Y1, Y0, Y0
 
-bare53:
+bare63:
 	VMASKMOVPS Y0, Y14, 32(CX)
 
-done49:
+done59:
 	VZEROUPPER
 	RET
-
-// func Vec_geluquick_avx2(a *byte)
-// Requires: AVX, AVX2, FMA3
-TEXT ·Vec_geluquick_avx2(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ (AX), CX
-	MOVQ 8(AX), DX
-	MOVQ 16(AX), BX
-	MOVQ 32(AX), AX
-	MOVQ BX, SI
-	SUBQ $0x10, AX
-	JL   tail55
-
-loop54:
-	VMOVUPS      (DX), Y0
-	VMULPS       vec_avx2_bfd9db23<>+0(SB), Y0, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y1
-	VPSUBD       Y1, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y2, Y3, Y1
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	TESTQ        SI, SI
-	JZ           bare57
-	VMOVUPS      (BX), Y1
-	VMULPS       Y1, Y0, Y0
-
-bare57:
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(DX), Y0
-	VMULPS       vec_avx2_bfd9db23<>+0(SB), Y0, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y1
-	VPSUBD       Y1, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y2, Y3, Y1
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	TESTQ        SI, SI
-	JZ           bare58
-	VMOVUPS      32(BX), Y1
-	VMULPS       Y1, Y0, Y0
-
-bare58:
-	VMOVUPS Y0, 32(CX)
-	ADDQ    $0x40, CX
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
-	SUBQ    $0x10, AX
-	JGE     loop54
-
-tail55:
-	ADDQ         $0x10, AX
-	JZ           done56
-	LEAQ         vec_avx2_lanes<>+0(SB), DI
-	NEGQ         AX
-	VMOVUPS      64(DI)(AX*4), Y15
-	VMOVUPS      96(DI)(AX*4), Y14
-	NEGQ         AX
-	VMASKMOVPS   (DX), Y15, Y0
-	VMULPS       vec_avx2_bfd9db23<>+0(SB), Y0, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y1
-	VPSUBD       Y1, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y2, Y3, Y1
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	TESTQ        SI, SI
-	JZ           bare59
-	VMASKMOVPS   (BX), Y15, Y1
-	VMULPS       Y1, Y0, Y0
-
-bare59:
-	VMASKMOVPS   Y0, Y15, (CX)
-	VMASKMOVPS   32(DX), Y14, Y0
-	VMULPS       vec_avx2_bfd9db23<>+0(SB), Y0, Y1
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y3
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y1, Y2
-	VROUNDPS     $0x08, Y2, Y2
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y1
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y1
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y3
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPSRAD       $0x01, Y2, Y1
-	VPSUBD       Y1, Y2, Y2
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y1, Y1
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y1, Y1
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y1, Y3, Y3
-	VMULPS       Y2, Y3, Y1
-	VADDPS       vec_avx2_3f800000<>+0(SB), Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	TESTQ        SI, SI
-	JZ           bare60
-	VMASKMOVPS   32(BX), Y14, Y1
-	VMULPS       Y1, Y0, Y0
-
-bare60:
-	VMASKMOVPS Y0, Y14, 32(CX)
-
-done56:
-	VZEROUPPER
-	RET
-
-DATA vec_avx2_bfd9db23<>+0(SB)/4, $0xbfd9db23
-DATA vec_avx2_bfd9db23<>+4(SB)/4, $0xbfd9db23
-DATA vec_avx2_bfd9db23<>+8(SB)/4, $0xbfd9db23
-DATA vec_avx2_bfd9db23<>+12(SB)/4, $0xbfd9db23
-DATA vec_avx2_bfd9db23<>+16(SB)/4, $0xbfd9db23
-DATA vec_avx2_bfd9db23<>+20(SB)/4, $0xbfd9db23
-DATA vec_avx2_bfd9db23<>+24(SB)/4, $0xbfd9db23
-DATA vec_avx2_bfd9db23<>+28(SB)/4, $0xbfd9db23
-GLOBL vec_avx2_bfd9db23<>(SB), RODATA|NOPTR, $32
 
 // func Vec_ropeneox_avx2(a *byte)
 // Requires: AVX
@@ -1789,9 +2145,9 @@ TEXT ·Vec_ropeneox_avx2(SB), NOSPLIT, $0-8
 	MOVQ 16(AX), SI
 	MOVQ 32(AX), AX
 	SUBQ $0x10, AX
-	JL   tail62
+	JL   tail65
 
-loop61:
+loop64:
 	VMOVUPS (CX), Y0
 	VMOVUPS (DX), Y1
 	VMOVUPS (BX), Y2
@@ -1821,11 +2177,11 @@ loop61:
 	ADDQ    $0x40, BX
 	ADDQ    $0x40, SI
 	SUBQ    $0x10, AX
-	JGE     loop61
+	JGE     loop64
 
-tail62:
+tail65:
 	ADDQ       $0x10, AX
-	JZ         done63
+	JZ         done66
 	LEAQ       vec_avx2_lanes<>+0(SB), DI
 	NEGQ       AX
 	VMOVUPS    64(DI)(AX*4), Y15
@@ -1856,7 +2212,7 @@ tail62:
 	VMASKMOVPS Y10, Y14, 32(CX)
 	VMASKMOVPS Y7, Y14, 32(DX)
 
-done63:
+done66:
 	VZEROUPPER
 	RET
 
@@ -1869,20 +2225,20 @@ TEXT ·Vec_sumsq_avx2(SB), NOSPLIT, $0-8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	SUBQ   $0x10, DX
-	JL     tail65
+	JL     tail68
 
-loop64:
+loop67:
 	VMOVUPS     (CX), Y2
 	VFMADD231PS Y2, Y2, Y0
 	VMOVUPS     32(CX), Y3
 	VFMADD231PS Y3, Y3, Y1
 	ADDQ        $0x40, CX
 	SUBQ        $0x10, DX
-	JGE         loop64
+	JGE         loop67
 
-tail65:
+tail68:
 	ADDQ        $0x10, DX
-	JZ          done66
+	JZ          done69
 	LEAQ        vec_avx2_lanes<>+0(SB), BX
 	NEGQ        DX
 	VMOVUPS     64(BX)(DX*4), Y15
@@ -1893,7 +2249,7 @@ tail65:
 	VMASKMOVPS  32(CX), Y14, Y3
 	VFMADD231PS Y3, Y3, Y1
 
-done66:
+done69:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X2
 	VADDPS       X2, X0, X0
@@ -1914,20 +2270,20 @@ TEXT ·Vec_sum_avx2(SB), NOSPLIT, $0-8
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	SUBQ   $0x10, DX
-	JL     tail68
+	JL     tail71
 
-loop67:
+loop70:
 	VMOVUPS (CX), Y2
 	VADDPS  Y2, Y0, Y0
 	VMOVUPS 32(CX), Y3
 	VADDPS  Y3, Y1, Y1
 	ADDQ    $0x40, CX
 	SUBQ    $0x10, DX
-	JGE     loop67
+	JGE     loop70
 
-tail68:
+tail71:
 	ADDQ       $0x10, DX
-	JZ         done69
+	JZ         done72
 	LEAQ       vec_avx2_lanes<>+0(SB), BX
 	NEGQ       DX
 	VMOVUPS    64(BX)(DX*4), Y15
@@ -1938,7 +2294,7 @@ tail68:
 	VMASKMOVPS 32(CX), Y14, Y3
 	VADDPS     Y3, Y1, Y1
 
-done69:
+done72:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X2
 	VADDPS       X2, X0, X0
@@ -1960,9 +2316,9 @@ TEXT ·Vec_sumsqdev_avx2(SB), NOSPLIT, $0-8
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
 	SUBQ         $0x10, DX
-	JL           tail71
+	JL           tail74
 
-loop70:
+loop73:
 	VMOVUPS     (CX), Y2
 	VSUBPS      Y4, Y2, Y2
 	VFMADD231PS Y2, Y2, Y0
@@ -1971,11 +2327,11 @@ loop70:
 	VFMADD231PS Y3, Y3, Y1
 	ADDQ        $0x40, CX
 	SUBQ        $0x10, DX
-	JGE         loop70
+	JGE         loop73
 
-tail71:
+tail74:
 	ADDQ        $0x10, DX
-	JZ          done72
+	JZ          done75
 	LEAQ        vec_avx2_lanes<>+0(SB), BX
 	NEGQ        DX
 	VMOVUPS     64(BX)(DX*4), Y15
@@ -1990,7 +2346,7 @@ tail71:
 	VANDPS      Y14, Y3, Y3
 	VFMADD231PS Y3, Y3, Y1
 
-done72:
+done75:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X2
 	VADDPS       X2, X0, X0
@@ -2014,9 +2370,9 @@ TEXT ·Vec_maxabs_avx2(SB), NOSPLIT, $0-8
 	VXORPS  Y3, Y3, Y3
 	VMOVUPS vec_avx2_ff800000<>+0(SB), Y6
 	SUBQ    $0x10, DX
-	JL      tail74
+	JL      tail77
 
-loop73:
+loop76:
 	VMOVUPS (CX), Y4
 	VANDPS  vec_avx2_7fffffff<>+0(SB), Y4, Y5
 	VPMAXUD Y5, Y2, Y2
@@ -2027,11 +2383,11 @@ loop73:
 	VMAXPS  Y1, Y4, Y1
 	ADDQ    $0x40, CX
 	SUBQ    $0x10, DX
-	JGE     loop73
+	JGE     loop76
 
-tail74:
+tail77:
 	ADDQ       $0x10, DX
-	JZ         done75
+	JZ         done78
 	LEAQ       vec_avx2_lanes<>+0(SB), BX
 	NEGQ       DX
 	VMOVUPS    64(BX)(DX*4), Y15
@@ -2048,7 +2404,7 @@ tail74:
 	VBLENDVPS  Y14, Y4, Y6, Y4
 	VMAXPS     Y1, Y4, Y1
 
-done75:
+done78:
 	VMAXPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X4
 	VMAXPS       X4, X0, X0
@@ -2089,9 +2445,9 @@ TEXT ·Vec_find_avx2(SB), NOSPLIT, $0-8
 	VBROADCASTSS 40(AX), Y0
 	XORQ         BX, BX
 
-loop76:
+loop79:
 	CMPQ      BX, DX
-	JGE       done78
+	JGE       done81
 	VCMPPS    $0x00, (CX)(BX*4), Y0, Y1
 	VCMPPS    $0x00, 32(CX)(BX*4), Y0, Y2
 	VMOVMSKPS Y1, SI
@@ -2099,15 +2455,15 @@ loop76:
 	SHLL      $0x08, DI
 	ORL       DI, SI
 	TESTL     SI, SI
-	JNZ       found77
+	JNZ       found80
 	ADDQ      $0x10, BX
-	JMP       loop76
+	JMP       loop79
 
-found77:
+found80:
 	BSFL SI, SI
 	ADDQ SI, BX
 
-done78:
+done81:
 	MOVQ BX, 56(AX)
 	VZEROUPPER
 	RET
@@ -2122,74 +2478,155 @@ TEXT ·Vec_expsum_avx2(SB), NOSPLIT, $0-8
 	MOVQ         32(AX), BX
 	VXORPS       Y0, Y0, Y0
 	VXORPS       Y1, Y1, Y1
-	SUBQ         $0x10, BX
-	JL           tail80
+	SUBQ         $+32, BX
+	JL           few83
 
-loop79:
+many82:
 	VMOVUPS      (DX), Y3
 	VSUBPS       Y2, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
+	VMOVUPS      32(DX), Y4
+	VSUBPS       Y2, Y4, Y4
+	VMOVUPS      64(DX), Y5
+	VSUBPS       Y2, Y5, Y5
+	VMOVUPS      96(DX), Y6
+	VSUBPS       Y2, Y6, Y6
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y7
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y7
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y8
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y8
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y9
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y5, Y9
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y10
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y6, Y10
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y7, Y7
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y8, Y8
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y9, Y9
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y10, Y10
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y7, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y8, Y4
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y9, Y5
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y10, Y6
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y7, Y3
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y8, Y4
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y9, Y5
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y10, Y6
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y11
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y12
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y13
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y14
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y6, Y14
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y6, Y14
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y6, Y14
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y6, Y14
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y6, Y14
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y12
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y13
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y6, Y14
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y7, Y3
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y11, Y11
+	VANDPS       Y11, Y3, Y3
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y8, Y4
+	VCVTPS2DQ    Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       Y8, Y12, Y12
+	VANDPS       Y12, Y4, Y4
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y9, Y5
+	VCVTPS2DQ    Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VPADDD       Y9, Y13, Y13
+	VANDPS       Y13, Y5, Y5
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y10, Y6
+	VCVTPS2DQ    Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       Y10, Y14, Y14
+	VANDPS       Y14, Y6, Y6
 	VMOVUPS      Y3, (CX)
 	VADDPS       Y3, Y0, Y0
-	VMOVUPS      32(DX), Y3
+	VMOVUPS      Y4, 32(CX)
+	VADDPS       Y4, Y1, Y1
+	VMOVUPS      Y5, 64(CX)
+	VADDPS       Y5, Y0, Y0
+	VMOVUPS      Y6, 96(CX)
+	VADDPS       Y6, Y1, Y1
+	ADDQ         $+128, CX
+	ADDQ         $+128, DX
+	SUBQ         $+32, BX
+	JGE          many82
+
+few83:
+	ADDQ $+32, BX
+	SUBQ $0x10, BX
+	JL   tail85
+
+loop84:
+	VMOVUPS      (DX), Y3
 	VSUBPS       Y2, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VMOVUPS      Y3, 32(CX)
-	VADDPS       Y3, Y1, Y1
+	VMOVUPS      32(DX), Y4
+	VSUBPS       Y2, Y4, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y6
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y6, Y6
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y6, Y4
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y3
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y6, Y4
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y7
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y8
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y7
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y7
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y7
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y8
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y5, Y3
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y7, Y7
+	VANDPS       Y7, Y3, Y3
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y6, Y4
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VANDPS       Y8, Y4, Y4
+	VMOVUPS      Y3, (CX)
+	VADDPS       Y3, Y0, Y0
+	VMOVUPS      Y4, 32(CX)
+	VADDPS       Y4, Y1, Y1
 	ADDQ         $0x40, CX
 	ADDQ         $0x40, DX
 	SUBQ         $0x10, BX
-	JGE          loop79
+	JGE          loop84
 
-tail80:
+tail85:
 	ADDQ         $0x10, BX
-	JZ           done81
+	JZ           done86
 	LEAQ         vec_avx2_lanes<>+0(SB), SI
 	NEGQ         BX
 	VMOVUPS      64(SI)(BX*4), Y15
@@ -2197,64 +2634,50 @@ tail80:
 	NEGQ         BX
 	VMASKMOVPS   (DX), Y15, Y3
 	VSUBPS       Y2, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
+	VMASKMOVPS   32(DX), Y14, Y4
+	VSUBPS       Y2, Y4, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y4, Y6
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y6, Y6
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y6, Y4
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y3
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y6, Y4
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y7
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y8
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y7
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y7
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y7
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y8
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y5, Y3
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y7, Y7
+	VANDPS       Y7, Y3, Y3
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y6, Y4
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VANDPS       Y8, Y4, Y4
 	VANDPS       Y15, Y3, Y3
 	VMASKMOVPS   Y3, Y15, (CX)
 	VADDPS       Y3, Y0, Y0
-	VMASKMOVPS   32(DX), Y14, Y3
-	VSUBPS       Y2, Y3, Y3
-	VMOVUPS      vec_avx2_c2d00000<>+0(SB), Y5
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       vec_avx2_3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x08, Y4, Y4
-	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y3
-	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y3
-	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
-	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y3
-	VPSUBD       Y3, Y4, Y4
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y3, Y3
-	VPADDD       vec_avx2_0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y3, Y5, Y5
-	VMULPS       Y4, Y5, Y3
-	VANDPS       Y14, Y3, Y3
-	VMASKMOVPS   Y3, Y14, 32(CX)
-	VADDPS       Y3, Y1, Y1
+	VANDPS       Y14, Y4, Y4
+	VMASKMOVPS   Y4, Y14, 32(CX)
+	VADDPS       Y4, Y1, Y1
 
-done81:
+done86:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X3
 	VADDPS       X3, X0, X0
@@ -2279,7 +2702,7 @@ TEXT ·Vec_quantize_avx2(SB), NOSPLIT, $0-8
 	VPXOR   Y13, Y13, Y13
 	MOVL    $0x72000000, SI
 
-loop82:
+loop87:
 	VMOVUPS (DX), Y0
 	VMOVUPS 32(DX), Y1
 	VMOVUPS 64(DX), Y2
@@ -2302,7 +2725,7 @@ loop82:
 	VMOVD        X4, BX
 	LEAL         -226492416(BX), DI
 	CMPL         DI, SI
-	JAE          special83
+	JAE          special88
 
 	// d = amax/127, codes by 1/d.
 	VDIVSS       X11, X4, X8
@@ -2347,24 +2770,24 @@ loop82:
 	MOVL         DI, 40(CX)
 	MOVL         BX, 44(CX)
 
-next84:
+next89:
 	ADDQ $0x30, CX
 	SUBQ $-128, DX
 	DECQ AX
-	JNZ  loop82
+	JNZ  loop87
 	VZEROUPPER
 	RET
 
-special83:
+special88:
 	// A zero block, or one with Inf or NaN.
 	VMOVDQU Y13, (CX)
 	VMOVDQU X13, 32(CX)
 	CMPL    BX, $0x0d800000
-	JB      next84
+	JB      next89
 	MOVL    $0x7fc00000, DI
 	MOVL    DI, 32(CX)
 	MOVL    DI, 36(CX)
-	JMP     next84
+	JMP     next89
 
 DATA vec_avx2_42fe0000<>+0(SB)/4, $0x42fe0000
 DATA vec_avx2_42fe0000<>+4(SB)/4, $0x42fe0000
@@ -2410,7 +2833,7 @@ TEXT ·Vec_quantizefine_avx2(SB), NOSPLIT, $0-8
 	VPXOR   Y13, Y13, Y13
 	MOVL    $0x72000000, DI
 
-loop85:
+loop90:
 	VMOVUPS (BX), Y0
 	VMOVUPS 32(BX), Y1
 	VMOVUPS 64(BX), Y2
@@ -2433,7 +2856,7 @@ loop85:
 	VMOVD        X4, SI
 	LEAL         -226492416(SI), R8
 	CMPL         R8, DI
-	JAE          special86
+	JAE          special91
 
 	// d = amax/127, codes by 1/d.
 	VDIVSS       X11, X4, X8
@@ -2504,7 +2927,7 @@ loop85:
 	VMOVD        X4, SI
 	LEAL         -226492416(SI), R8
 	CMPL         R8, DI
-	JAE          exact87
+	JAE          exact92
 
 	// d = amax/127, codes by 1/d.
 	VDIVSS       X11, X4, X8
@@ -2549,36 +2972,36 @@ loop85:
 	MOVL         R8, 40(DX)
 	MOVL         SI, 44(DX)
 
-next88:
+next93:
 	ADDQ $0x30, CX
 	ADDQ $0x30, DX
 	SUBQ $-128, BX
 	DECQ AX
-	JNZ  loop85
+	JNZ  loop90
 	VZEROUPPER
 	RET
 
-exact87:
+exact92:
 	// Nothing is left of a block; what is left is never Inf nor NaN.
 	VMOVDQU Y13, (DX)
 	VMOVDQU X13, 32(DX)
-	JMP     next88
+	JMP     next93
 
-special86:
+special91:
 	// A zero block, or one with Inf or NaN.
 	VMOVDQU Y13, (CX)
 	VMOVDQU X13, 32(CX)
 	VMOVDQU Y13, (DX)
 	VMOVDQU X13, 32(DX)
 	CMPL    SI, $0x0d800000
-	JB      next88
+	JB      next93
 	MOVL    $0x7fc00000, R8
 	MOVL    R8, 32(CX)
 	MOVL    R8, 36(CX)
 	MOVL    $0x7fc00000, R8
 	MOVL    R8, 32(DX)
 	MOVL    R8, 36(DX)
-	JMP     next88
+	JMP     next93
 
 // func Vec_ropepairs_avx2(a *byte)
 // Requires: AVX, AVX2
@@ -2591,7 +3014,7 @@ TEXT ·Vec_ropepairs_avx2(SB), NOSPLIT, $0-8
 	VMOVUPS vec_avx2_pairs<>+0(SB), Y5
 	VMOVUPS vec_avx2_evens<>+0(SB), Y6
 
-loop89:
+loop94:
 	VMOVUPS   (DX), X0
 	VMOVUPS   (BX), X1
 	VPERMPS   Y0, Y5, Y0
@@ -2607,7 +3030,7 @@ loop89:
 	ADDQ      $0x10, BX
 	ADDQ      $0x20, CX
 	SUBQ      $0x04, AX
-	JNZ       loop89
+	JNZ       loop94
 	VZEROUPPER
 	RET
 
@@ -2639,7 +3062,7 @@ TEXT ·Vec_storek_avx2(SB), NOSPLIT, $0-8
 	MOVQ 8(AX), DX
 	MOVQ 32(AX), AX
 
-loop90:
+loop95:
 	VMOVUPS   (DX), Y0
 	VCVTPS2PH $0x00, Y0, X0
 	VPEXTRW   $0x00, X0, (CX)
@@ -2653,7 +3076,7 @@ loop90:
 	ADDQ      $0x20, DX
 	ADDQ      $0x00000400, CX
 	SUBQ      $0x08, AX
-	JNZ       loop90
+	JNZ       loop95
 	VZEROUPPER
 	RET
 
@@ -2665,12 +3088,12 @@ TEXT ·Vec_storev_avx2(SB), NOSPLIT, $0-8
 	MOVQ 8(AX), DX
 	MOVQ 32(AX), AX
 
-loop91:
+loop96:
 	VMOVUPS   (DX), Y0
 	VCVTPS2PH $0x00, Y0, (CX)
 	ADDQ      $0x20, DX
 	ADDQ      $0x10, CX
 	SUBQ      $0x08, AX
-	JNZ       loop91
+	JNZ       loop96
 	VZEROUPPER
 	RET

@@ -44,6 +44,11 @@ func Vec_silu_avx512vnni(a *VecArgs)
 //go:noescape
 func Vec_gelu_avx512vnni(a *VecArgs)
 
+// Vec_geluquick_avx512vnni is scalar.ActMul: Dst = act(A)·B, without the product when B is nil.
+//
+//go:noescape
+func Vec_geluquick_avx512vnni(a *VecArgs)
+
 // Vec_geluerf_avx512vnni is scalar.ActMul: Dst = act(A)·B, without the product when B is nil.
 //
 //go:noescape
@@ -58,11 +63,6 @@ func Vec_relu_avx512vnni(a *VecArgs)
 //
 //go:noescape
 func Vec_relu2_avx512vnni(a *VecArgs)
-
-// Vec_geluquick_avx512vnni is scalar.ActMul: Dst = act(A)·B, without the product when B is nil.
-//
-//go:noescape
-func Vec_geluquick_avx512vnni(a *VecArgs)
 
 // Vec_ropeneox_avx512vnni is scalar.Rope with neox on Dst (first N) and C (second N elements), A cosines, B sines.
 //

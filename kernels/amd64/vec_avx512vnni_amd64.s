@@ -210,460 +210,165 @@ TEXT ·Vec_softcap_avx512vnni(SB), NOSPLIT, $0-8
 	JL           tail17
 
 loop16:
-	VMOVUPS      (DX), Z2
-	VMULPS       Z1, Z2, Z2
-	VANDPS       vec_avx512vnni_7fffffff<>+0(SB), Z2, Z3
-	VCMPPS       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z3, K2
-	VADDPS       Z3, Z3, Z3
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z5
-	VMAXPS       Z3, Z5, Z3
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z5
-	VMINPS       Z3, Z5, Z3
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VSCALEFPS    Z4, Z5, Z3
-	VADDPS       vec_avx512vnni_3f800000<>+0(SB), Z3, Z3
-	VMOVUPS      vec_avx512vnni_40000000<>+0(SB), Z5
-	VDIVPS       Z3, Z5, Z3
-	VMOVUPS      vec_avx512vnni_3f800000<>+0(SB), Z5
-	VSUBPS       Z3, Z5, Z3
-	VANDPS       vec_avx512vnni_80000000<>+0(SB), Z2, Z4
-	VORPS        Z4, Z3, Z3
-	VMULPS       Z2, Z2, Z4
-	VMOVUPS      vec_avx512vnni_bbbaee0d<>+0(SB), Z5
-	VFMADD213PS  vec_avx512vnni_3ca91205<>+0(SB), Z4, Z5
-	VFMADD213PS  vec_avx512vnni_bd5c1dd2<>+0(SB), Z4, Z5
-	VFMADD213PS  vec_avx512vnni_3e08838f<>+0(SB), Z4, Z5
-	VFMADD213PS  vec_avx512vnni_beaaaa99<>+0(SB), Z4, Z5
-	VMULPS       Z2, Z4, Z4
-	VFMADD213PS  Z2, Z4, Z5
-	VBLENDMPS    Z3, Z5, K2, Z2
-	VMULPS       Z0, Z2, Z2
-	VMOVUPS      Z2, (CX)
-	ADDQ         $0x40, CX
-	ADDQ         $0x40, DX
-	SUBQ         $0x10, AX
-	JGE          loop16
+	VMOVUPS           (DX), Z2
+	VMULPS            Z1, Z2, Z2
+	VANDPS.BCST       vec_avx512vnni_7fffffff<>+0(SB), Z2, Z3
+	VCMPPS.BCST       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z3, K2
+	VADDPS            Z3, Z3, Z3
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z5
+	VMAXPS            Z3, Z5, Z3
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z5
+	VMINPS            Z3, Z5, Z3
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z4
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z3, Z4
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
+	VSCALEFPS         Z4, Z5, Z3
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z3, Z3
+	VBROADCASTSS      vec_avx512vnni_40000000<>+0(SB), Z5
+	VDIVPS            Z3, Z5, Z3
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z5
+	VSUBPS            Z3, Z5, Z3
+	VANDPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z2, Z4
+	VORPS             Z4, Z3, Z3
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      vec_avx512vnni_bbbaee0d<>+0(SB), Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3ca91205<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_bd5c1dd2<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3e08838f<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_beaaaa99<>+0(SB), Z4, Z5
+	VMULPS            Z2, Z4, Z4
+	VFMADD213PS       Z2, Z4, Z5
+	VBLENDMPS         Z3, Z5, K2, Z2
+	VMULPS            Z0, Z2, Z2
+	VMOVUPS           Z2, (CX)
+	ADDQ              $0x40, CX
+	ADDQ              $0x40, DX
+	SUBQ              $0x10, AX
+	JGE               loop16
 
 tail17:
-	ADDQ         $0x10, AX
-	JZ           done18
-	XORL         BX, BX
-	BTSL         AX, BX
-	DECL         BX
-	KMOVW        BX, K1
-	VMOVUPS.Z    (DX), K1, Z2
-	VMULPS       Z1, Z2, Z2
-	VANDPS       vec_avx512vnni_7fffffff<>+0(SB), Z2, Z3
-	VCMPPS       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z3, K2
-	VADDPS       Z3, Z3, Z3
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z5
-	VMAXPS       Z3, Z5, Z3
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z5
-	VMINPS       Z3, Z5, Z3
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VSCALEFPS    Z4, Z5, Z3
-	VADDPS       vec_avx512vnni_3f800000<>+0(SB), Z3, Z3
-	VMOVUPS      vec_avx512vnni_40000000<>+0(SB), Z5
-	VDIVPS       Z3, Z5, Z3
-	VMOVUPS      vec_avx512vnni_3f800000<>+0(SB), Z5
-	VSUBPS       Z3, Z5, Z3
-	VANDPS       vec_avx512vnni_80000000<>+0(SB), Z2, Z4
-	VORPS        Z4, Z3, Z3
-	VMULPS       Z2, Z2, Z4
-	VMOVUPS      vec_avx512vnni_bbbaee0d<>+0(SB), Z5
-	VFMADD213PS  vec_avx512vnni_3ca91205<>+0(SB), Z4, Z5
-	VFMADD213PS  vec_avx512vnni_bd5c1dd2<>+0(SB), Z4, Z5
-	VFMADD213PS  vec_avx512vnni_3e08838f<>+0(SB), Z4, Z5
-	VFMADD213PS  vec_avx512vnni_beaaaa99<>+0(SB), Z4, Z5
-	VMULPS       Z2, Z4, Z4
-	VFMADD213PS  Z2, Z4, Z5
-	VBLENDMPS    Z3, Z5, K2, Z2
-	VMULPS       Z0, Z2, Z2
-	VMOVUPS      Z2, K1, (CX)
+	ADDQ              $0x10, AX
+	JZ                done18
+	XORL              BX, BX
+	BTSL              AX, BX
+	DECL              BX
+	KMOVW             BX, K1
+	VMOVUPS.Z         (DX), K1, Z2
+	VMULPS            Z1, Z2, Z2
+	VANDPS.BCST       vec_avx512vnni_7fffffff<>+0(SB), Z2, Z3
+	VCMPPS.BCST       $0x1d, vec_avx512vnni_3f200000<>+0(SB), Z3, K2
+	VADDPS            Z3, Z3, Z3
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z5
+	VMAXPS            Z3, Z5, Z3
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z5
+	VMINPS            Z3, Z5, Z3
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z4
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z3, Z4
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
+	VSCALEFPS         Z4, Z5, Z3
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z3, Z3
+	VBROADCASTSS      vec_avx512vnni_40000000<>+0(SB), Z5
+	VDIVPS            Z3, Z5, Z3
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z5
+	VSUBPS            Z3, Z5, Z3
+	VANDPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z2, Z4
+	VORPS             Z4, Z3, Z3
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      vec_avx512vnni_bbbaee0d<>+0(SB), Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3ca91205<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_bd5c1dd2<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3e08838f<>+0(SB), Z4, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_beaaaa99<>+0(SB), Z4, Z5
+	VMULPS            Z2, Z4, Z4
+	VFMADD213PS       Z2, Z4, Z5
+	VBLENDMPS         Z3, Z5, K2, Z2
+	VMULPS            Z0, Z2, Z2
+	VMOVUPS           Z2, K1, (CX)
 
 done18:
 	VZEROUPPER
 	RET
 
 DATA vec_avx512vnni_7fffffff<>+0(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+4(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+8(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+12(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+16(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+20(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+24(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+28(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+32(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+36(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+40(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+44(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+48(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+52(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+56(SB)/4, $0x7fffffff
-DATA vec_avx512vnni_7fffffff<>+60(SB)/4, $0x7fffffff
-GLOBL vec_avx512vnni_7fffffff<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_7fffffff<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3f200000<>+0(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+4(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+8(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+12(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+16(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+20(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+24(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+28(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+32(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+36(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+40(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+44(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+48(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+52(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+56(SB)/4, $0x3f200000
-DATA vec_avx512vnni_3f200000<>+60(SB)/4, $0x3f200000
-GLOBL vec_avx512vnni_3f200000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3f200000<>(SB), RODATA|NOPTR, $4
 
-DATA vec_avx512vnni_c2d00000<>+0(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+4(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+8(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+12(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+16(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+20(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+24(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+28(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+32(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+36(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+40(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+44(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+48(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+52(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+56(SB)/4, $0xc2d00000
-DATA vec_avx512vnni_c2d00000<>+60(SB)/4, $0xc2d00000
-GLOBL vec_avx512vnni_c2d00000<>(SB), RODATA|NOPTR, $64
+DATA vec_avx512vnni_c27a0000<>+0(SB)/4, $0xc27a0000
+GLOBL vec_avx512vnni_c27a0000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_42b20000<>+0(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+4(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+8(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+12(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+16(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+20(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+24(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+28(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+32(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+36(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+40(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+44(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+48(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+52(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+56(SB)/4, $0x42b20000
-DATA vec_avx512vnni_42b20000<>+60(SB)/4, $0x42b20000
-GLOBL vec_avx512vnni_42b20000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_42b20000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+32(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+36(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+40(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+44(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+48(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+52(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+56(SB)/4, $0x3fb8aa3b
-DATA vec_avx512vnni_3fb8aa3b<>+60(SB)/4, $0x3fb8aa3b
-GLOBL vec_avx512vnni_3fb8aa3b<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3fb8aa3b<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_4b400000<>+0(SB)/4, $0x4b400000
+GLOBL vec_avx512vnni_4b400000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3f317218<>+0(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+4(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+8(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+12(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+16(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+20(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+24(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+28(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+32(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+36(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+40(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+44(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+48(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+52(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+56(SB)/4, $0x3f317218
-DATA vec_avx512vnni_3f317218<>+60(SB)/4, $0x3f317218
-GLOBL vec_avx512vnni_3f317218<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3f317218<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_b102e308<>+0(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+4(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+8(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+12(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+16(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+20(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+24(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+28(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+32(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+36(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+40(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+44(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+48(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+52(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+56(SB)/4, $0xb102e308
-DATA vec_avx512vnni_b102e308<>+60(SB)/4, $0xb102e308
-GLOBL vec_avx512vnni_b102e308<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_b102e308<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3ab6cce5<>+0(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+4(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+8(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+12(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+16(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+20(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+24(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+28(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+32(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+36(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+40(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+44(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+48(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+52(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+56(SB)/4, $0x3ab6cce5
-DATA vec_avx512vnni_3ab6cce5<>+60(SB)/4, $0x3ab6cce5
-GLOBL vec_avx512vnni_3ab6cce5<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3ab6cce5<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3c091f11<>+0(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+4(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+8(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+12(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+16(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+20(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+24(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+28(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+32(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+36(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+40(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+44(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+48(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+52(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+56(SB)/4, $0x3c091f11
-DATA vec_avx512vnni_3c091f11<>+60(SB)/4, $0x3c091f11
-GLOBL vec_avx512vnni_3c091f11<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3c091f11<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3d2aaa3e<>+0(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+4(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+8(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+12(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+16(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+20(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+24(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+28(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+32(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+36(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+40(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+44(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+48(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+52(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+56(SB)/4, $0x3d2aaa3e
-DATA vec_avx512vnni_3d2aaa3e<>+60(SB)/4, $0x3d2aaa3e
-GLOBL vec_avx512vnni_3d2aaa3e<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3d2aaa3e<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3e2aaa45<>+0(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+4(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+8(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+12(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+16(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+20(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+24(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+28(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+32(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+36(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+40(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+44(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+48(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+52(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+56(SB)/4, $0x3e2aaa45
-DATA vec_avx512vnni_3e2aaa45<>+60(SB)/4, $0x3e2aaa45
-GLOBL vec_avx512vnni_3e2aaa45<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3e2aaa45<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3f000000<>+0(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+4(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+8(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+12(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+16(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+20(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+24(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+28(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+32(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+36(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+40(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+44(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+48(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+52(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+56(SB)/4, $0x3f000000
-DATA vec_avx512vnni_3f000000<>+60(SB)/4, $0x3f000000
-GLOBL vec_avx512vnni_3f000000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3f000000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3f800000<>+0(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+4(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+8(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+12(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+16(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+20(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+24(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+28(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+32(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+36(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+40(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+44(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+48(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+52(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+56(SB)/4, $0x3f800000
-DATA vec_avx512vnni_3f800000<>+60(SB)/4, $0x3f800000
-GLOBL vec_avx512vnni_3f800000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3f800000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_40000000<>+0(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+4(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+8(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+12(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+16(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+20(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+24(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+28(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+32(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+36(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+40(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+44(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+48(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+52(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+56(SB)/4, $0x40000000
-DATA vec_avx512vnni_40000000<>+60(SB)/4, $0x40000000
-GLOBL vec_avx512vnni_40000000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_40000000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_80000000<>+0(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+4(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+8(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+12(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+16(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+20(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+24(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+28(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+32(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+36(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+40(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+44(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+48(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+52(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+56(SB)/4, $0x80000000
-DATA vec_avx512vnni_80000000<>+60(SB)/4, $0x80000000
-GLOBL vec_avx512vnni_80000000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_80000000<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_bbbaee0d<>+0(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+4(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+8(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+12(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+16(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+20(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+24(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+28(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+32(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+36(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+40(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+44(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+48(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+52(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+56(SB)/4, $0xbbbaee0d
-DATA vec_avx512vnni_bbbaee0d<>+60(SB)/4, $0xbbbaee0d
-GLOBL vec_avx512vnni_bbbaee0d<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_bbbaee0d<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3ca91205<>+0(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+4(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+8(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+12(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+16(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+20(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+24(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+28(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+32(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+36(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+40(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+44(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+48(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+52(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+56(SB)/4, $0x3ca91205
-DATA vec_avx512vnni_3ca91205<>+60(SB)/4, $0x3ca91205
-GLOBL vec_avx512vnni_3ca91205<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3ca91205<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_bd5c1dd2<>+0(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+4(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+8(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+12(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+16(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+20(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+24(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+28(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+32(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+36(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+40(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+44(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+48(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+52(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+56(SB)/4, $0xbd5c1dd2
-DATA vec_avx512vnni_bd5c1dd2<>+60(SB)/4, $0xbd5c1dd2
-GLOBL vec_avx512vnni_bd5c1dd2<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_bd5c1dd2<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3e08838f<>+0(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+4(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+8(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+12(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+16(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+20(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+24(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+28(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+32(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+36(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+40(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+44(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+48(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+52(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+56(SB)/4, $0x3e08838f
-DATA vec_avx512vnni_3e08838f<>+60(SB)/4, $0x3e08838f
-GLOBL vec_avx512vnni_3e08838f<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3e08838f<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_beaaaa99<>+0(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+4(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+8(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+12(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+16(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+20(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+24(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+28(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+32(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+36(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+40(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+44(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+48(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+52(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+56(SB)/4, $0xbeaaaa99
-DATA vec_avx512vnni_beaaaa99<>+60(SB)/4, $0xbeaaaa99
-GLOBL vec_avx512vnni_beaaaa99<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_beaaaa99<>(SB), RODATA|NOPTR, $4
 
 // func Vec_silu_avx512vnni(a *byte)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -674,79 +379,199 @@ TEXT ·Vec_silu_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ 16(AX), BX
 	MOVQ 32(AX), AX
 	MOVQ BX, SI
+	SUBQ $+64, AX
+	JL   few20
+
+many19:
+	VMOVUPS           (DX), Z4
+	VXORPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z4, Z0
+	VMOVUPS           64(DX), Z5
+	VXORPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z5, Z1
+	VMOVUPS           128(DX), Z6
+	VXORPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z6, Z2
+	VMOVUPS           192(DX), Z7
+	VXORPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z7, Z3
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z8
+	VMAXPS            Z0, Z8, Z0
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z8
+	VMINPS            Z0, Z8, Z0
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z9
+	VMAXPS            Z1, Z9, Z1
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z9
+	VMINPS            Z1, Z9, Z1
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z10
+	VMAXPS            Z2, Z10, Z2
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z10
+	VMINPS            Z2, Z10, Z2
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z11
+	VMAXPS            Z3, Z11, Z3
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z11
+	VMINPS            Z3, Z11, Z3
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z4
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z4
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z5
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z1, Z5
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z6
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z7
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z3, Z7
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z4, Z4
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z5, Z5
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z6, Z6
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z7, Z7
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z4, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z5, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z4, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z5, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z7, Z3
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z8
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z10
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z11
+	VSCALEFPS         Z4, Z8, Z0
+	VSCALEFPS         Z5, Z9, Z1
+	VSCALEFPS         Z6, Z10, Z2
+	VSCALEFPS         Z7, Z11, Z3
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z0, Z0
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z1, Z1
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z2, Z2
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z3, Z3
+	VMOVUPS           (DX), Z4
+	VMOVUPS           64(DX), Z5
+	VMOVUPS           128(DX), Z6
+	VMOVUPS           192(DX), Z7
+	VDIVPS            Z0, Z4, Z0
+	VDIVPS            Z1, Z5, Z1
+	VDIVPS            Z2, Z6, Z2
+	VDIVPS            Z3, Z7, Z3
+	TESTQ             SI, SI
+	JZ                bare21
+	VMOVUPS           (BX), Z4
+	VMULPS            Z4, Z0, Z0
+	VMOVUPS           64(BX), Z5
+	VMULPS            Z5, Z1, Z1
+	VMOVUPS           128(BX), Z6
+	VMULPS            Z6, Z2, Z2
+	VMOVUPS           192(BX), Z7
+	VMULPS            Z7, Z3, Z3
+
+bare21:
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	ADDQ    $+256, CX
+	ADDQ    $+256, DX
+	ADDQ    $+256, BX
+	SUBQ    $+64, AX
+	JGE     many19
+
+few20:
+	ADDQ $+64, AX
 	SUBQ $0x10, AX
-	JL   tail20
+	JL   tail23
 
-loop19:
-	VMOVUPS      (DX), Z0
-	VXORPS       vec_avx512vnni_80000000<>+0(SB), Z0, Z1
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z3
-	VMAXPS       Z1, Z3, Z1
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z3
-	VMINPS       Z1, Z3, Z1
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z2, Z1
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z2, Z1
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z3
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z3
-	VSCALEFPS    Z2, Z3, Z1
-	VADDPS       vec_avx512vnni_3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	TESTQ        SI, SI
-	JZ           bare22
-	VMOVUPS      (BX), Z1
-	VMULPS       Z1, Z0, Z0
+loop22:
+	VMOVUPS           (DX), Z1
+	VXORPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z1
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z1
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z0, Z0
+	VMOVUPS           (DX), Z1
+	VDIVPS            Z0, Z1, Z0
+	TESTQ             SI, SI
+	JZ                bare25
+	VMOVUPS           (BX), Z1
+	VMULPS            Z1, Z0, Z0
 
-bare22:
+bare25:
 	VMOVUPS Z0, (CX)
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
-	JGE     loop19
+	JGE     loop22
 
-tail20:
-	ADDQ         $0x10, AX
-	JZ           done21
-	XORL         DI, DI
-	BTSL         AX, DI
-	DECL         DI
-	KMOVW        DI, K1
-	VMOVUPS.Z    (DX), K1, Z0
-	VXORPS       vec_avx512vnni_80000000<>+0(SB), Z0, Z1
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z3
-	VMAXPS       Z1, Z3, Z1
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z3
-	VMINPS       Z1, Z3, Z1
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z2, Z1
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z2, Z1
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z3
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z3
-	VSCALEFPS    Z2, Z3, Z1
-	VADDPS       vec_avx512vnni_3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	TESTQ        SI, SI
-	JZ           bare23
-	VMOVUPS.Z    (BX), K1, Z1
-	VMULPS       Z1, Z0, Z0
+tail23:
+	ADDQ              $0x10, AX
+	JZ                done24
+	XORL              DI, DI
+	BTSL              AX, DI
+	DECL              DI
+	KMOVW             DI, K1
+	VMOVUPS.Z         (DX), K1, Z1
+	VXORPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z1
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z1
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z0, Z0
+	VMOVUPS.Z         (DX), K1, Z1
+	VDIVPS            Z0, Z1, Z0
+	TESTQ             SI, SI
+	JZ                bare26
+	VMOVUPS.Z         (BX), K1, Z1
+	VMULPS            Z1, Z0, Z0
 
-bare23:
+bare26:
 	VMOVUPS Z0, K1, (CX)
 
-done21:
+done24:
 	VZEROUPPER
 	RET
 
@@ -759,125 +584,439 @@ TEXT ·Vec_gelu_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ 16(AX), BX
 	MOVQ 32(AX), AX
 	MOVQ BX, SI
+	SUBQ $+64, AX
+	JL   few28
+
+many27:
+	VMOVUPS           (DX), Z4
+	VMULPS            Z4, Z4, Z0
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z8
+	VFMADD231PS.BCST  vec_avx512vnni_3d372713<>+0(SB), Z0, Z8
+	VMULPS.BCST       vec_avx512vnni_bfcc422a<>+0(SB), Z4, Z0
+	VMULPS            Z8, Z0, Z0
+	VMOVUPS           64(DX), Z5
+	VMULPS            Z5, Z5, Z1
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z9
+	VFMADD231PS.BCST  vec_avx512vnni_3d372713<>+0(SB), Z1, Z9
+	VMULPS.BCST       vec_avx512vnni_bfcc422a<>+0(SB), Z5, Z1
+	VMULPS            Z9, Z1, Z1
+	VMOVUPS           128(DX), Z6
+	VMULPS            Z6, Z6, Z2
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z10
+	VFMADD231PS.BCST  vec_avx512vnni_3d372713<>+0(SB), Z2, Z10
+	VMULPS.BCST       vec_avx512vnni_bfcc422a<>+0(SB), Z6, Z2
+	VMULPS            Z10, Z2, Z2
+	VMOVUPS           192(DX), Z7
+	VMULPS            Z7, Z7, Z3
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z11
+	VFMADD231PS.BCST  vec_avx512vnni_3d372713<>+0(SB), Z3, Z11
+	VMULPS.BCST       vec_avx512vnni_bfcc422a<>+0(SB), Z7, Z3
+	VMULPS            Z11, Z3, Z3
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z8
+	VMAXPS            Z0, Z8, Z0
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z8
+	VMINPS            Z0, Z8, Z0
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z9
+	VMAXPS            Z1, Z9, Z1
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z9
+	VMINPS            Z1, Z9, Z1
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z10
+	VMAXPS            Z2, Z10, Z2
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z10
+	VMINPS            Z2, Z10, Z2
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z11
+	VMAXPS            Z3, Z11, Z3
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z11
+	VMINPS            Z3, Z11, Z3
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z4
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z4
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z5
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z1, Z5
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z6
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z7
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z3, Z7
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z4, Z4
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z5, Z5
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z6, Z6
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z7, Z7
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z4, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z5, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z4, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z5, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z7, Z3
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z8
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z10
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z11
+	VSCALEFPS         Z4, Z8, Z0
+	VSCALEFPS         Z5, Z9, Z1
+	VSCALEFPS         Z6, Z10, Z2
+	VSCALEFPS         Z7, Z11, Z3
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z0, Z0
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z1, Z1
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z2, Z2
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z3, Z3
+	VMOVUPS           (DX), Z4
+	VMOVUPS           64(DX), Z5
+	VMOVUPS           128(DX), Z6
+	VMOVUPS           192(DX), Z7
+	VDIVPS            Z0, Z4, Z0
+	VDIVPS            Z1, Z5, Z1
+	VDIVPS            Z2, Z6, Z2
+	VDIVPS            Z3, Z7, Z3
+	TESTQ             SI, SI
+	JZ                bare29
+	VMOVUPS           (BX), Z4
+	VMULPS            Z4, Z0, Z0
+	VMOVUPS           64(BX), Z5
+	VMULPS            Z5, Z1, Z1
+	VMOVUPS           128(BX), Z6
+	VMULPS            Z6, Z2, Z2
+	VMOVUPS           192(BX), Z7
+	VMULPS            Z7, Z3, Z3
+
+bare29:
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	ADDQ    $+256, CX
+	ADDQ    $+256, DX
+	ADDQ    $+256, BX
+	SUBQ    $+64, AX
+	JGE     many27
+
+few28:
+	ADDQ $+64, AX
 	SUBQ $0x10, AX
-	JL   tail25
+	JL   tail31
 
-loop24:
-	VMOVUPS      (DX), Z0
-	VMULPS       Z0, Z0, Z2
-	VMOVUPS      vec_avx512vnni_3f800000<>+0(SB), Z3
-	VFMADD231PS  vec_avx512vnni_3d372713<>+0(SB), Z2, Z3
-	VMULPS       vec_avx512vnni_bfcc422a<>+0(SB), Z0, Z1
-	VMULPS       Z3, Z1, Z1
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z3
-	VMAXPS       Z1, Z3, Z1
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z3
-	VMINPS       Z1, Z3, Z1
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z2, Z1
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z2, Z1
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z3
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z3
-	VSCALEFPS    Z2, Z3, Z1
-	VADDPS       vec_avx512vnni_3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	TESTQ        SI, SI
-	JZ           bare27
-	VMOVUPS      (BX), Z1
-	VMULPS       Z1, Z0, Z0
+loop30:
+	VMOVUPS           (DX), Z1
+	VMULPS            Z1, Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z2
+	VFMADD231PS.BCST  vec_avx512vnni_3d372713<>+0(SB), Z0, Z2
+	VMULPS.BCST       vec_avx512vnni_bfcc422a<>+0(SB), Z1, Z0
+	VMULPS            Z2, Z0, Z0
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z1
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z1
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z0, Z0
+	VMOVUPS           (DX), Z1
+	VDIVPS            Z0, Z1, Z0
+	TESTQ             SI, SI
+	JZ                bare33
+	VMOVUPS           (BX), Z1
+	VMULPS            Z1, Z0, Z0
 
-bare27:
+bare33:
 	VMOVUPS Z0, (CX)
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
-	JGE     loop24
+	JGE     loop30
 
-tail25:
-	ADDQ         $0x10, AX
-	JZ           done26
-	XORL         DI, DI
-	BTSL         AX, DI
-	DECL         DI
-	KMOVW        DI, K1
-	VMOVUPS.Z    (DX), K1, Z0
-	VMULPS       Z0, Z0, Z2
-	VMOVUPS      vec_avx512vnni_3f800000<>+0(SB), Z3
-	VFMADD231PS  vec_avx512vnni_3d372713<>+0(SB), Z2, Z3
-	VMULPS       vec_avx512vnni_bfcc422a<>+0(SB), Z0, Z1
-	VMULPS       Z3, Z1, Z1
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z3
-	VMAXPS       Z1, Z3, Z1
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z3
-	VMINPS       Z1, Z3, Z1
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z2, Z1
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z2, Z1
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z3
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z3
-	VSCALEFPS    Z2, Z3, Z1
-	VADDPS       vec_avx512vnni_3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	TESTQ        SI, SI
-	JZ           bare28
-	VMOVUPS.Z    (BX), K1, Z1
-	VMULPS       Z1, Z0, Z0
+tail31:
+	ADDQ              $0x10, AX
+	JZ                done32
+	XORL              DI, DI
+	BTSL              AX, DI
+	DECL              DI
+	KMOVW             DI, K1
+	VMOVUPS.Z         (DX), K1, Z1
+	VMULPS            Z1, Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z2
+	VFMADD231PS.BCST  vec_avx512vnni_3d372713<>+0(SB), Z0, Z2
+	VMULPS.BCST       vec_avx512vnni_bfcc422a<>+0(SB), Z1, Z0
+	VMULPS            Z2, Z0, Z0
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z1
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z1
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z0, Z0
+	VMOVUPS.Z         (DX), K1, Z1
+	VDIVPS            Z0, Z1, Z0
+	TESTQ             SI, SI
+	JZ                bare34
+	VMOVUPS.Z         (BX), K1, Z1
+	VMULPS            Z1, Z0, Z0
 
-bare28:
+bare34:
 	VMOVUPS Z0, K1, (CX)
 
-done26:
+done32:
 	VZEROUPPER
 	RET
 
 DATA vec_avx512vnni_3d372713<>+0(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+4(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+8(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+12(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+16(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+20(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+24(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+28(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+32(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+36(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+40(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+44(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+48(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+52(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+56(SB)/4, $0x3d372713
-DATA vec_avx512vnni_3d372713<>+60(SB)/4, $0x3d372713
-GLOBL vec_avx512vnni_3d372713<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3d372713<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_bfcc422a<>+0(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+4(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+8(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+12(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+16(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+20(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+24(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+28(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+32(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+36(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+40(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+44(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+48(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+52(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+56(SB)/4, $0xbfcc422a
-DATA vec_avx512vnni_bfcc422a<>+60(SB)/4, $0xbfcc422a
-GLOBL vec_avx512vnni_bfcc422a<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_bfcc422a<>(SB), RODATA|NOPTR, $4
+
+// func Vec_geluquick_avx512vnni(a *byte)
+// Requires: AVX, AVX512F
+TEXT ·Vec_geluquick_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 8(AX), DX
+	MOVQ 16(AX), BX
+	MOVQ 32(AX), AX
+	MOVQ BX, SI
+	SUBQ $+64, AX
+	JL   few36
+
+many35:
+	VMOVUPS           (DX), Z4
+	VMULPS.BCST       vec_avx512vnni_bfd9db23<>+0(SB), Z4, Z0
+	VMOVUPS           64(DX), Z5
+	VMULPS.BCST       vec_avx512vnni_bfd9db23<>+0(SB), Z5, Z1
+	VMOVUPS           128(DX), Z6
+	VMULPS.BCST       vec_avx512vnni_bfd9db23<>+0(SB), Z6, Z2
+	VMOVUPS           192(DX), Z7
+	VMULPS.BCST       vec_avx512vnni_bfd9db23<>+0(SB), Z7, Z3
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z8
+	VMAXPS            Z0, Z8, Z0
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z8
+	VMINPS            Z0, Z8, Z0
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z9
+	VMAXPS            Z1, Z9, Z1
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z9
+	VMINPS            Z1, Z9, Z1
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z10
+	VMAXPS            Z2, Z10, Z2
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z10
+	VMINPS            Z2, Z10, Z2
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z11
+	VMAXPS            Z3, Z11, Z3
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z11
+	VMINPS            Z3, Z11, Z3
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z4
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z4
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z5
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z1, Z5
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z6
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z7
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z3, Z7
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z4, Z4
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z5, Z5
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z6, Z6
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z7, Z7
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z4, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z5, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z4, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z5, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z7, Z3
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z8
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z10
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z11
+	VSCALEFPS         Z4, Z8, Z0
+	VSCALEFPS         Z5, Z9, Z1
+	VSCALEFPS         Z6, Z10, Z2
+	VSCALEFPS         Z7, Z11, Z3
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z0, Z0
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z1, Z1
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z2, Z2
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z3, Z3
+	VMOVUPS           (DX), Z4
+	VMOVUPS           64(DX), Z5
+	VMOVUPS           128(DX), Z6
+	VMOVUPS           192(DX), Z7
+	VDIVPS            Z0, Z4, Z0
+	VDIVPS            Z1, Z5, Z1
+	VDIVPS            Z2, Z6, Z2
+	VDIVPS            Z3, Z7, Z3
+	TESTQ             SI, SI
+	JZ                bare37
+	VMOVUPS           (BX), Z4
+	VMULPS            Z4, Z0, Z0
+	VMOVUPS           64(BX), Z5
+	VMULPS            Z5, Z1, Z1
+	VMOVUPS           128(BX), Z6
+	VMULPS            Z6, Z2, Z2
+	VMOVUPS           192(BX), Z7
+	VMULPS            Z7, Z3, Z3
+
+bare37:
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	ADDQ    $+256, CX
+	ADDQ    $+256, DX
+	ADDQ    $+256, BX
+	SUBQ    $+64, AX
+	JGE     many35
+
+few36:
+	ADDQ $+64, AX
+	SUBQ $0x10, AX
+	JL   tail39
+
+loop38:
+	VMOVUPS           (DX), Z1
+	VMULPS.BCST       vec_avx512vnni_bfd9db23<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z1
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z1
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z0, Z0
+	VMOVUPS           (DX), Z1
+	VDIVPS            Z0, Z1, Z0
+	TESTQ             SI, SI
+	JZ                bare41
+	VMOVUPS           (BX), Z1
+	VMULPS            Z1, Z0, Z0
+
+bare41:
+	VMOVUPS Z0, (CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JGE     loop38
+
+tail39:
+	ADDQ              $0x10, AX
+	JZ                done40
+	XORL              DI, DI
+	BTSL              AX, DI
+	DECL              DI
+	KMOVW             DI, K1
+	VMOVUPS.Z         (DX), K1, Z1
+	VMULPS.BCST       vec_avx512vnni_bfd9db23<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z1
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z1
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z0, Z0
+	VMOVUPS.Z         (DX), K1, Z1
+	VDIVPS            Z0, Z1, Z0
+	TESTQ             SI, SI
+	JZ                bare42
+	VMOVUPS.Z         (BX), K1, Z1
+	VMULPS            Z1, Z0, Z0
+
+bare42:
+	VMOVUPS Z0, K1, (CX)
+
+done40:
+	VZEROUPPER
+	RET
+
+DATA vec_avx512vnni_bfd9db23<>+0(SB)/4, $0xbfd9db23
+GLOBL vec_avx512vnni_bfd9db23<>(SB), RODATA|NOPTR, $4
 
 // func Vec_geluerf_avx512vnni(a *byte)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -889,318 +1028,152 @@ TEXT ·Vec_geluerf_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ 32(AX), AX
 	MOVQ BX, SI
 	SUBQ $0x10, AX
-	JL   tail30
+	JL   tail44
 
-loop29:
-	VMOVUPS      (DX), Z0
-	VMOVUPS      vec_avx512vnni_3f800000<>+0(SB), Z5
-	VANDPS       vec_avx512vnni_7fffffff<>+0(SB), Z0, Z4
-	VMOVAPS      Z5, Z2
-	VFMADD231PS  vec_avx512vnni_3eb33333<>+0(SB), Z4, Z2
-	VDIVPS       Z2, Z5, Z2
-	VMOVUPS      vec_avx512vnni_bced1ff8<>+0(SB), Z3
-	VFMADD213PS  vec_avx512vnni_3e1285ae<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_be821767<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_3e21541e<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_bcb58109<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_3dd76617<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_3df58df2<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_3e0f3620<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_3e0ef8fd<>+0(SB), Z2, Z3
-	VMULPS       Z2, Z3, Z1
-	VMULPS       vec_avx512vnni_bf000000<>+0(SB), Z4, Z2
-	VMULPS       Z4, Z2, Z4
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z3
-	VMAXPS       Z4, Z3, Z4
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z3
-	VMINPS       Z4, Z3, Z4
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z4, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z2, Z4
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z2, Z4
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z3
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z4, Z3
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z4, Z3
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z4, Z3
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z4, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z4, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z4, Z3
-	VSCALEFPS    Z2, Z3, Z4
-	VMULPS       Z4, Z1, Z1
-	VSUBPS       Z1, Z5, Z5
-	VPXORD       Z2, Z2, Z2
-	VCMPPS       $0x19, Z2, Z0, K2
-	VBLENDMPS    Z1, Z5, K2, Z1
-	VMULPS       Z1, Z0, Z0
-	TESTQ        SI, SI
-	JZ           bare32
-	VMOVUPS      (BX), Z1
-	VMULPS       Z1, Z0, Z0
+loop43:
+	VMOVUPS           (DX), Z0
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z5
+	VANDPS.BCST       vec_avx512vnni_7fffffff<>+0(SB), Z0, Z4
+	VMOVAPS           Z5, Z2
+	VFMADD231PS.BCST  vec_avx512vnni_3eb33333<>+0(SB), Z4, Z2
+	VDIVPS            Z2, Z5, Z2
+	VBROADCASTSS      vec_avx512vnni_bced1ff8<>+0(SB), Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3e1285ae<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_be821767<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3e21541e<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_bcb58109<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3dd76617<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3df58df2<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3e0f3620<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3e0ef8fd<>+0(SB), Z2, Z3
+	VMULPS            Z2, Z3, Z1
+	VMULPS.BCST       vec_avx512vnni_bf000000<>+0(SB), Z4, Z2
+	VMULPS            Z4, Z2, Z4
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z4, Z2
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z2, Z4
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z2, Z4
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z4, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z4, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z4, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z4, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z4, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z4, Z3
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z2, K7
+	VSCALEFPS.Z       Z2, Z3, K7, Z4
+	VMULPS            Z4, Z1, Z1
+	VSUBPS            Z1, Z5, Z5
+	VPXORD            Z2, Z2, Z2
+	VCMPPS            $0x19, Z2, Z0, K2
+	VBLENDMPS         Z1, Z5, K2, Z1
+	VMULPS            Z1, Z0, Z0
+	TESTQ             SI, SI
+	JZ                bare46
+	VMOVUPS           (BX), Z1
+	VMULPS            Z1, Z0, Z0
 
-bare32:
+bare46:
 	VMOVUPS Z0, (CX)
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
-	JGE     loop29
+	JGE     loop43
 
-tail30:
-	ADDQ         $0x10, AX
-	JZ           done31
-	XORL         DI, DI
-	BTSL         AX, DI
-	DECL         DI
-	KMOVW        DI, K1
-	VMOVUPS.Z    (DX), K1, Z0
-	VMOVUPS      vec_avx512vnni_3f800000<>+0(SB), Z5
-	VANDPS       vec_avx512vnni_7fffffff<>+0(SB), Z0, Z4
-	VMOVAPS      Z5, Z2
-	VFMADD231PS  vec_avx512vnni_3eb33333<>+0(SB), Z4, Z2
-	VDIVPS       Z2, Z5, Z2
-	VMOVUPS      vec_avx512vnni_bced1ff8<>+0(SB), Z3
-	VFMADD213PS  vec_avx512vnni_3e1285ae<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_be821767<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_3e21541e<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_bcb58109<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_3dd76617<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_3df58df2<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_3e0f3620<>+0(SB), Z2, Z3
-	VFMADD213PS  vec_avx512vnni_3e0ef8fd<>+0(SB), Z2, Z3
-	VMULPS       Z2, Z3, Z1
-	VMULPS       vec_avx512vnni_bf000000<>+0(SB), Z4, Z2
-	VMULPS       Z4, Z2, Z4
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z3
-	VMAXPS       Z4, Z3, Z4
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z3
-	VMINPS       Z4, Z3, Z4
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z4, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z2, Z4
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z2, Z4
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z3
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z4, Z3
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z4, Z3
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z4, Z3
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z4, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z4, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z4, Z3
-	VSCALEFPS    Z2, Z3, Z4
-	VMULPS       Z4, Z1, Z1
-	VSUBPS       Z1, Z5, Z5
-	VPXORD       Z2, Z2, Z2
-	VCMPPS       $0x19, Z2, Z0, K2
-	VBLENDMPS    Z1, Z5, K2, Z1
-	VMULPS       Z1, Z0, Z0
-	TESTQ        SI, SI
-	JZ           bare33
-	VMOVUPS.Z    (BX), K1, Z1
-	VMULPS       Z1, Z0, Z0
+tail44:
+	ADDQ              $0x10, AX
+	JZ                done45
+	XORL              DI, DI
+	BTSL              AX, DI
+	DECL              DI
+	KMOVW             DI, K1
+	VMOVUPS.Z         (DX), K1, Z0
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z5
+	VANDPS.BCST       vec_avx512vnni_7fffffff<>+0(SB), Z0, Z4
+	VMOVAPS           Z5, Z2
+	VFMADD231PS.BCST  vec_avx512vnni_3eb33333<>+0(SB), Z4, Z2
+	VDIVPS            Z2, Z5, Z2
+	VBROADCASTSS      vec_avx512vnni_bced1ff8<>+0(SB), Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3e1285ae<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_be821767<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3e21541e<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_bcb58109<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3dd76617<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3df58df2<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3e0f3620<>+0(SB), Z2, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3e0ef8fd<>+0(SB), Z2, Z3
+	VMULPS            Z2, Z3, Z1
+	VMULPS.BCST       vec_avx512vnni_bf000000<>+0(SB), Z4, Z2
+	VMULPS            Z4, Z2, Z4
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z4, Z2
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z2, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z2, Z4
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z2, Z4
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z4, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z4, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z4, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z4, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z4, Z3
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z4, Z3
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z2, K7
+	VSCALEFPS.Z       Z2, Z3, K7, Z4
+	VMULPS            Z4, Z1, Z1
+	VSUBPS            Z1, Z5, Z5
+	VPXORD            Z2, Z2, Z2
+	VCMPPS            $0x19, Z2, Z0, K2
+	VBLENDMPS         Z1, Z5, K2, Z1
+	VMULPS            Z1, Z0, Z0
+	TESTQ             SI, SI
+	JZ                bare47
+	VMOVUPS.Z         (BX), K1, Z1
+	VMULPS            Z1, Z0, Z0
 
-bare33:
+bare47:
 	VMOVUPS Z0, K1, (CX)
 
-done31:
+done45:
 	VZEROUPPER
 	RET
 
 DATA vec_avx512vnni_3eb33333<>+0(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+4(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+8(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+12(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+16(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+20(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+24(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+28(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+32(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+36(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+40(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+44(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+48(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+52(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+56(SB)/4, $0x3eb33333
-DATA vec_avx512vnni_3eb33333<>+60(SB)/4, $0x3eb33333
-GLOBL vec_avx512vnni_3eb33333<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3eb33333<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_bced1ff8<>+0(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+4(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+8(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+12(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+16(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+20(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+24(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+28(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+32(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+36(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+40(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+44(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+48(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+52(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+56(SB)/4, $0xbced1ff8
-DATA vec_avx512vnni_bced1ff8<>+60(SB)/4, $0xbced1ff8
-GLOBL vec_avx512vnni_bced1ff8<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_bced1ff8<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3e1285ae<>+0(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+4(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+8(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+12(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+16(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+20(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+24(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+28(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+32(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+36(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+40(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+44(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+48(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+52(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+56(SB)/4, $0x3e1285ae
-DATA vec_avx512vnni_3e1285ae<>+60(SB)/4, $0x3e1285ae
-GLOBL vec_avx512vnni_3e1285ae<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3e1285ae<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_be821767<>+0(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+4(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+8(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+12(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+16(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+20(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+24(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+28(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+32(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+36(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+40(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+44(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+48(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+52(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+56(SB)/4, $0xbe821767
-DATA vec_avx512vnni_be821767<>+60(SB)/4, $0xbe821767
-GLOBL vec_avx512vnni_be821767<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_be821767<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3e21541e<>+0(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+4(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+8(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+12(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+16(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+20(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+24(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+28(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+32(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+36(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+40(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+44(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+48(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+52(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+56(SB)/4, $0x3e21541e
-DATA vec_avx512vnni_3e21541e<>+60(SB)/4, $0x3e21541e
-GLOBL vec_avx512vnni_3e21541e<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3e21541e<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_bcb58109<>+0(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+4(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+8(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+12(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+16(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+20(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+24(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+28(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+32(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+36(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+40(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+44(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+48(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+52(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+56(SB)/4, $0xbcb58109
-DATA vec_avx512vnni_bcb58109<>+60(SB)/4, $0xbcb58109
-GLOBL vec_avx512vnni_bcb58109<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_bcb58109<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3dd76617<>+0(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+4(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+8(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+12(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+16(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+20(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+24(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+28(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+32(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+36(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+40(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+44(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+48(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+52(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+56(SB)/4, $0x3dd76617
-DATA vec_avx512vnni_3dd76617<>+60(SB)/4, $0x3dd76617
-GLOBL vec_avx512vnni_3dd76617<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3dd76617<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3df58df2<>+0(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+4(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+8(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+12(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+16(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+20(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+24(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+28(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+32(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+36(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+40(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+44(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+48(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+52(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+56(SB)/4, $0x3df58df2
-DATA vec_avx512vnni_3df58df2<>+60(SB)/4, $0x3df58df2
-GLOBL vec_avx512vnni_3df58df2<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3df58df2<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3e0f3620<>+0(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+4(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+8(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+12(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+16(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+20(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+24(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+28(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+32(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+36(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+40(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+44(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+48(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+52(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+56(SB)/4, $0x3e0f3620
-DATA vec_avx512vnni_3e0f3620<>+60(SB)/4, $0x3e0f3620
-GLOBL vec_avx512vnni_3e0f3620<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3e0f3620<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_3e0ef8fd<>+0(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+4(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+8(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+12(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+16(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+20(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+24(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+28(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+32(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+36(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+40(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+44(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+48(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+52(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+56(SB)/4, $0x3e0ef8fd
-DATA vec_avx512vnni_3e0ef8fd<>+60(SB)/4, $0x3e0ef8fd
-GLOBL vec_avx512vnni_3e0ef8fd<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_3e0ef8fd<>(SB), RODATA|NOPTR, $4
 
 DATA vec_avx512vnni_bf000000<>+0(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+4(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+8(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+12(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+16(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+20(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+24(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+28(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+32(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+36(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+40(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+44(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+48(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+52(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+56(SB)/4, $0xbf000000
-DATA vec_avx512vnni_bf000000<>+60(SB)/4, $0xbf000000
-GLOBL vec_avx512vnni_bf000000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_bf000000<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_c2fa0000<>+0(SB)/4, $0xc2fa0000
+GLOBL vec_avx512vnni_c2fa0000<>(SB), RODATA|NOPTR, $4
 
 // func Vec_relu_avx512vnni(a *byte)
 // Requires: AVX, AVX512F
@@ -1212,28 +1185,28 @@ TEXT ·Vec_relu_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ 32(AX), AX
 	MOVQ BX, SI
 	SUBQ $0x10, AX
-	JL   tail35
+	JL   tail49
 
-loop34:
+loop48:
 	VMOVUPS (DX), Z0
 	VPXORD  Z1, Z1, Z1
 	VMAXPS  Z1, Z0, Z0
 	TESTQ   SI, SI
-	JZ      bare37
+	JZ      bare51
 	VMOVUPS (BX), Z1
 	VMULPS  Z1, Z0, Z0
 
-bare37:
+bare51:
 	VMOVUPS Z0, (CX)
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
-	JGE     loop34
+	JGE     loop48
 
-tail35:
+tail49:
 	ADDQ      $0x10, AX
-	JZ        done36
+	JZ        done50
 	XORL      DI, DI
 	BTSL      AX, DI
 	DECL      DI
@@ -1242,14 +1215,14 @@ tail35:
 	VPXORD    Z1, Z1, Z1
 	VMAXPS    Z1, Z0, Z0
 	TESTQ     SI, SI
-	JZ        bare38
+	JZ        bare52
 	VMOVUPS.Z (BX), K1, Z1
 	VMULPS    Z1, Z0, Z0
 
-bare38:
+bare52:
 	VMOVUPS Z0, K1, (CX)
 
-done36:
+done50:
 	VZEROUPPER
 	RET
 
@@ -1263,29 +1236,29 @@ TEXT ·Vec_relu2_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ 32(AX), AX
 	MOVQ BX, SI
 	SUBQ $0x10, AX
-	JL   tail40
+	JL   tail54
 
-loop39:
+loop53:
 	VMOVUPS (DX), Z0
 	VPXORD  Z1, Z1, Z1
 	VMAXPS  Z1, Z0, Z0
 	VMULPS  Z0, Z0, Z0
 	TESTQ   SI, SI
-	JZ      bare42
+	JZ      bare56
 	VMOVUPS (BX), Z1
 	VMULPS  Z1, Z0, Z0
 
-bare42:
+bare56:
 	VMOVUPS Z0, (CX)
 	ADDQ    $0x40, CX
 	ADDQ    $0x40, DX
 	ADDQ    $0x40, BX
 	SUBQ    $0x10, AX
-	JGE     loop39
+	JGE     loop53
 
-tail40:
+tail54:
 	ADDQ      $0x10, AX
-	JZ        done41
+	JZ        done55
 	XORL      DI, DI
 	BTSL      AX, DI
 	DECL      DI
@@ -1295,119 +1268,16 @@ tail40:
 	VMAXPS    Z1, Z0, Z0
 	VMULPS    Z0, Z0, Z0
 	TESTQ     SI, SI
-	JZ        bare43
+	JZ        bare57
 	VMOVUPS.Z (BX), K1, Z1
 	VMULPS    Z1, Z0, Z0
 
-bare43:
+bare57:
 	VMOVUPS Z0, K1, (CX)
 
-done41:
+done55:
 	VZEROUPPER
 	RET
-
-// func Vec_geluquick_avx512vnni(a *byte)
-// Requires: AVX, AVX512F
-TEXT ·Vec_geluquick_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ (AX), CX
-	MOVQ 8(AX), DX
-	MOVQ 16(AX), BX
-	MOVQ 32(AX), AX
-	MOVQ BX, SI
-	SUBQ $0x10, AX
-	JL   tail45
-
-loop44:
-	VMOVUPS      (DX), Z0
-	VMULPS       vec_avx512vnni_bfd9db23<>+0(SB), Z0, Z1
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z3
-	VMAXPS       Z1, Z3, Z1
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z3
-	VMINPS       Z1, Z3, Z1
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z2, Z1
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z2, Z1
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z3
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z3
-	VSCALEFPS    Z2, Z3, Z1
-	VADDPS       vec_avx512vnni_3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	TESTQ        SI, SI
-	JZ           bare47
-	VMOVUPS      (BX), Z1
-	VMULPS       Z1, Z0, Z0
-
-bare47:
-	VMOVUPS Z0, (CX)
-	ADDQ    $0x40, CX
-	ADDQ    $0x40, DX
-	ADDQ    $0x40, BX
-	SUBQ    $0x10, AX
-	JGE     loop44
-
-tail45:
-	ADDQ         $0x10, AX
-	JZ           done46
-	XORL         DI, DI
-	BTSL         AX, DI
-	DECL         DI
-	KMOVW        DI, K1
-	VMOVUPS.Z    (DX), K1, Z0
-	VMULPS       vec_avx512vnni_bfd9db23<>+0(SB), Z0, Z1
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z3
-	VMAXPS       Z1, Z3, Z1
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z3
-	VMINPS       Z1, Z3, Z1
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z1, Z2
-	VRNDSCALEPS  $0x08, Z2, Z2
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z2, Z1
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z2, Z1
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z3
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z3
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z1, Z3
-	VSCALEFPS    Z2, Z3, Z1
-	VADDPS       vec_avx512vnni_3f800000<>+0(SB), Z1, Z1
-	VDIVPS       Z1, Z0, Z0
-	TESTQ        SI, SI
-	JZ           bare48
-	VMOVUPS.Z    (BX), K1, Z1
-	VMULPS       Z1, Z0, Z0
-
-bare48:
-	VMOVUPS Z0, K1, (CX)
-
-done46:
-	VZEROUPPER
-	RET
-
-DATA vec_avx512vnni_bfd9db23<>+0(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+4(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+8(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+12(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+16(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+20(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+24(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+28(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+32(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+36(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+40(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+44(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+48(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+52(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+56(SB)/4, $0xbfd9db23
-DATA vec_avx512vnni_bfd9db23<>+60(SB)/4, $0xbfd9db23
-GLOBL vec_avx512vnni_bfd9db23<>(SB), RODATA|NOPTR, $64
 
 // func Vec_ropeneox_avx512vnni(a *byte)
 // Requires: AVX, AVX512F
@@ -1419,9 +1289,9 @@ TEXT ·Vec_ropeneox_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ 16(AX), SI
 	MOVQ 32(AX), AX
 	SUBQ $0x10, AX
-	JL   tail50
+	JL   tail59
 
-loop49:
+loop58:
 	VMOVUPS (CX), Z0
 	VMOVUPS (DX), Z1
 	VMOVUPS (BX), Z2
@@ -1439,11 +1309,11 @@ loop49:
 	ADDQ    $0x40, BX
 	ADDQ    $0x40, SI
 	SUBQ    $0x10, AX
-	JGE     loop49
+	JGE     loop58
 
-tail50:
+tail59:
 	ADDQ      $0x10, AX
-	JZ        done51
+	JZ        done60
 	XORL      DI, DI
 	BTSL      AX, DI
 	DECL      DI
@@ -1461,7 +1331,7 @@ tail50:
 	VMOVUPS   Z4, K1, (CX)
 	VMOVUPS   Z1, K1, (DX)
 
-done51:
+done60:
 	VZEROUPPER
 	RET
 
@@ -1473,18 +1343,18 @@ TEXT ·Vec_sumsq_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ   32(AX), DX
 	VPXORD Z0, Z0, Z0
 	SUBQ   $0x10, DX
-	JL     tail53
+	JL     tail62
 
-loop52:
+loop61:
 	VMOVUPS     (CX), Z2
 	VFMADD231PS Z2, Z2, Z0
 	ADDQ        $0x40, CX
 	SUBQ        $0x10, DX
-	JGE         loop52
+	JGE         loop61
 
-tail53:
+tail62:
 	ADDQ        $0x10, DX
-	JZ          done54
+	JZ          done63
 	XORL        BX, BX
 	BTSL        DX, BX
 	DECL        BX
@@ -1492,7 +1362,7 @@ tail53:
 	VMOVUPS.Z   (CX), K1, Z2
 	VFMADD231PS Z2, Z2, Z0
 
-done54:
+done63:
 	VEXTRACTF64X4 $0x01, Z0, Y2
 	VADDPS        Y2, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X2
@@ -1513,18 +1383,18 @@ TEXT ·Vec_sum_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ   32(AX), DX
 	VPXORD Z0, Z0, Z0
 	SUBQ   $0x10, DX
-	JL     tail56
+	JL     tail65
 
-loop55:
+loop64:
 	VMOVUPS (CX), Z2
 	VADDPS  Z2, Z0, Z0
 	ADDQ    $0x40, CX
 	SUBQ    $0x10, DX
-	JGE     loop55
+	JGE     loop64
 
-tail56:
+tail65:
 	ADDQ      $0x10, DX
-	JZ        done57
+	JZ        done66
 	XORL      BX, BX
 	BTSL      DX, BX
 	DECL      BX
@@ -1532,7 +1402,7 @@ tail56:
 	VMOVUPS.Z (CX), K1, Z2
 	VADDPS    Z2, Z0, Z0
 
-done57:
+done66:
 	VEXTRACTF64X4 $0x01, Z0, Y2
 	VADDPS        Y2, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X2
@@ -1554,19 +1424,19 @@ TEXT ·Vec_sumsqdev_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ         32(AX), DX
 	VPXORD       Z0, Z0, Z0
 	SUBQ         $0x10, DX
-	JL           tail59
+	JL           tail68
 
-loop58:
+loop67:
 	VMOVUPS     (CX), Z2
 	VSUBPS      Z4, Z2, Z2
 	VFMADD231PS Z2, Z2, Z0
 	ADDQ        $0x40, CX
 	SUBQ        $0x10, DX
-	JGE         loop58
+	JGE         loop67
 
-tail59:
+tail68:
 	ADDQ        $0x10, DX
-	JZ          done60
+	JZ          done69
 	XORL        BX, BX
 	BTSL        DX, BX
 	DECL        BX
@@ -1576,7 +1446,7 @@ tail59:
 	VMOVAPS.Z   Z2, K1, Z2
 	VFMADD231PS Z2, Z2, Z0
 
-done60:
+done69:
 	VEXTRACTF64X4 $0x01, Z0, Y2
 	VADDPS        Y2, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X2
@@ -1592,38 +1462,38 @@ done60:
 // func Vec_maxabs_avx512vnni(a *byte)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F
 TEXT ·Vec_maxabs_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ    a+0(FP), AX
-	MOVQ    8(AX), CX
-	MOVQ    32(AX), DX
-	VMOVUPS vec_avx512vnni_ff800000<>+0(SB), Z0
-	VPXORD  Z2, Z2, Z2
-	VMOVUPS vec_avx512vnni_ff800000<>+0(SB), Z6
-	SUBQ    $0x10, DX
-	JL      tail62
+	MOVQ         a+0(FP), AX
+	MOVQ         8(AX), CX
+	MOVQ         32(AX), DX
+	VBROADCASTSS vec_avx512vnni_ff800000<>+0(SB), Z0
+	VPXORD       Z2, Z2, Z2
+	VBROADCASTSS vec_avx512vnni_ff800000<>+0(SB), Z6
+	SUBQ         $0x10, DX
+	JL           tail71
 
-loop61:
-	VMOVUPS (CX), Z4
-	VANDPS  vec_avx512vnni_7fffffff<>+0(SB), Z4, Z5
-	VPMAXUD Z5, Z2, Z2
-	VMAXPS  Z0, Z4, Z0
-	ADDQ    $0x40, CX
-	SUBQ    $0x10, DX
-	JGE     loop61
+loop70:
+	VMOVUPS     (CX), Z4
+	VANDPS.BCST vec_avx512vnni_7fffffff<>+0(SB), Z4, Z5
+	VPMAXUD     Z5, Z2, Z2
+	VMAXPS      Z0, Z4, Z0
+	ADDQ        $0x40, CX
+	SUBQ        $0x10, DX
+	JGE         loop70
 
-tail62:
-	ADDQ      $0x10, DX
-	JZ        done63
-	XORL      BX, BX
-	BTSL      DX, BX
-	DECL      BX
-	KMOVW     BX, K1
-	VMOVUPS.Z (CX), K1, Z4
-	VANDPS    vec_avx512vnni_7fffffff<>+0(SB), Z4, Z5
-	VPMAXUD   Z5, Z2, Z2
-	VBLENDMPS Z4, Z6, K1, Z4
-	VMAXPS    Z0, Z4, Z0
+tail71:
+	ADDQ        $0x10, DX
+	JZ          done72
+	XORL        BX, BX
+	BTSL        DX, BX
+	DECL        BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (CX), K1, Z4
+	VANDPS.BCST vec_avx512vnni_7fffffff<>+0(SB), Z4, Z5
+	VPMAXUD     Z5, Z2, Z2
+	VBLENDMPS   Z4, Z6, K1, Z4
+	VMAXPS      Z0, Z4, Z0
 
-done63:
+done72:
 	VEXTRACTF64X4 $0x01, Z0, Y4
 	VMAXPS        Y4, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X4
@@ -1648,22 +1518,7 @@ done63:
 	RET
 
 DATA vec_avx512vnni_ff800000<>+0(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+4(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+8(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+12(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+16(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+20(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+24(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+28(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+32(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+36(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+40(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+44(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+48(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+52(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+56(SB)/4, $0xff800000
-DATA vec_avx512vnni_ff800000<>+60(SB)/4, $0xff800000
-GLOBL vec_avx512vnni_ff800000<>(SB), RODATA|NOPTR, $64
+GLOBL vec_avx512vnni_ff800000<>(SB), RODATA|NOPTR, $4
 
 // func Vec_find_avx512vnni(a *byte)
 // Requires: AVX, AVX512F
@@ -1674,21 +1529,21 @@ TEXT ·Vec_find_avx512vnni(SB), NOSPLIT, $0-8
 	VBROADCASTSS 40(AX), Z0
 	XORQ         BX, BX
 
-loop64:
+loop73:
 	CMPQ   BX, DX
-	JGE    done66
+	JGE    done75
 	VCMPPS $0x00, (CX)(BX*4), Z0, K1
 	KMOVW  K1, SI
 	TESTL  SI, SI
-	JNZ    found65
+	JNZ    found74
 	ADDQ   $0x10, BX
-	JMP    loop64
+	JMP    loop73
 
-found65:
+found74:
 	BSFL SI, SI
 	ADDQ SI, BX
 
-done66:
+done75:
 	MOVQ BX, 56(AX)
 	VZEROUPPER
 	RET
@@ -1702,65 +1557,144 @@ TEXT ·Vec_expsum_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ         8(AX), DX
 	MOVQ         32(AX), BX
 	VPXORD       Z0, Z0, Z0
-	SUBQ         $0x10, BX
-	JL           tail68
+	SUBQ         $+64, BX
+	JL           few77
 
-loop67:
-	VMOVUPS      (DX), Z3
-	VSUBPS       Z2, Z3, Z3
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z5
-	VMAXPS       Z3, Z5, Z3
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z5
-	VMINPS       Z3, Z5, Z3
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VSCALEFPS    Z4, Z5, Z3
-	VMOVUPS      Z3, (CX)
-	VADDPS       Z3, Z0, Z0
-	ADDQ         $0x40, CX
-	ADDQ         $0x40, DX
-	SUBQ         $0x10, BX
-	JGE          loop67
+many76:
+	VMOVUPS           (DX), Z3
+	VSUBPS            Z2, Z3, Z3
+	VMOVUPS           64(DX), Z4
+	VSUBPS            Z2, Z4, Z4
+	VMOVUPS           128(DX), Z5
+	VSUBPS            Z2, Z5, Z5
+	VMOVUPS           192(DX), Z6
+	VSUBPS            Z2, Z6, Z6
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z7
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z3, Z7
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z8
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z4, Z8
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z9
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z5, Z9
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z10
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z6, Z10
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z7, Z7
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z8, Z8
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z9, Z9
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z10, Z10
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z8, Z4
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z9, Z5
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z10, Z6
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z8, Z4
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z9, Z5
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z10, Z6
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z12
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z13
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z14
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z4, Z12
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z5, Z13
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z6, Z14
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z4, Z12
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z5, Z13
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z6, Z14
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z4, Z12
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z5, Z13
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z6, Z14
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z4, Z12
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z5, Z13
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z6, Z14
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z4, Z12
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z5, Z13
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z6, Z14
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z4, Z12
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z5, Z13
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z6, Z14
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z7, K7
+	VSCALEFPS.Z       Z7, Z11, K7, Z3
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z8, K7
+	VSCALEFPS.Z       Z8, Z12, K7, Z4
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z9, K7
+	VSCALEFPS.Z       Z9, Z13, K7, Z5
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z10, K7
+	VSCALEFPS.Z       Z10, Z14, K7, Z6
+	VMOVUPS           Z3, (CX)
+	VADDPS            Z3, Z0, Z0
+	VMOVUPS           Z4, 64(CX)
+	VADDPS            Z4, Z0, Z0
+	VMOVUPS           Z5, 128(CX)
+	VADDPS            Z5, Z0, Z0
+	VMOVUPS           Z6, 192(CX)
+	VADDPS            Z6, Z0, Z0
+	ADDQ              $+256, CX
+	ADDQ              $+256, DX
+	SUBQ              $+64, BX
+	JGE               many76
 
-tail68:
-	ADDQ         $0x10, BX
-	JZ           done69
-	XORL         SI, SI
-	BTSL         BX, SI
-	DECL         SI
-	KMOVW        SI, K1
-	VMOVUPS.Z    (DX), K1, Z3
-	VSUBPS       Z2, Z3, Z3
-	VMOVUPS      vec_avx512vnni_c2d00000<>+0(SB), Z5
-	VMAXPS       Z3, Z5, Z3
-	VMOVUPS      vec_avx512vnni_42b20000<>+0(SB), Z5
-	VMINPS       Z3, Z5, Z3
-	VMULPS       vec_avx512vnni_3fb8aa3b<>+0(SB), Z3, Z4
-	VRNDSCALEPS  $0x08, Z4, Z4
-	VFNMADD231PS vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
-	VFNMADD231PS vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
-	VMOVUPS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
-	VFMADD213PS  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VFMADD213PS  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
-	VSCALEFPS    Z4, Z5, Z3
-	VMOVAPS.Z    Z3, K1, Z3
-	VMOVUPS      Z3, K1, (CX)
-	VADDPS       Z3, Z0, Z0
+few77:
+	ADDQ $+64, BX
+	SUBQ $0x10, BX
+	JL   tail79
 
-done69:
+loop78:
+	VMOVUPS           (DX), Z3
+	VSUBPS            Z2, Z3, Z3
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z4
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z3, Z4
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z4, K7
+	VSCALEFPS.Z       Z4, Z5, K7, Z3
+	VMOVUPS           Z3, (CX)
+	VADDPS            Z3, Z0, Z0
+	ADDQ              $0x40, CX
+	ADDQ              $0x40, DX
+	SUBQ              $0x10, BX
+	JGE               loop78
+
+tail79:
+	ADDQ              $0x10, BX
+	JZ                done80
+	XORL              SI, SI
+	BTSL              BX, SI
+	DECL              SI
+	KMOVW             SI, K1
+	VMOVUPS.Z         (DX), K1, Z3
+	VSUBPS            Z2, Z3, Z3
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z4
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z3, Z4
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z4, Z4
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z4, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z4, Z3
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z5
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z4, K7
+	VSCALEFPS.Z       Z4, Z5, K7, Z3
+	VMOVAPS.Z         Z3, K1, Z3
+	VMOVUPS           Z3, K1, (CX)
+	VADDPS            Z3, Z0, Z0
+
+done80:
 	VEXTRACTF64X4 $0x01, Z0, Y3
 	VADDPS        Y3, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X3

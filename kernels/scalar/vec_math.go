@@ -14,8 +14,9 @@ const (
 	ExpLog2E float32 = 0x1.715476p+0
 	ExpLn2Hi float32 = 0x1.62e430p-1
 	ExpLn2Lo float32 = -0x1.05c610p-29
-	ExpMax   float32 = 89   // e^89 overflows
-	ExpMin   float32 = -104 // e^-104 is below half of the smallest subnormal
+	ExpMax   float32 = 89       // e^89 overflows
+	ExpRound float32 = 0x1.8p23 // a sum with it is rounded to an integer
+	ExpMinN  float32 = -125     // p·2ⁿ is a normal number from here on
 
 	ExpC2 float32 = 0x1p-1
 	ExpC3 float32 = 0x1.55548ap-3
@@ -24,20 +25,24 @@ const (
 	ExpC6 float32 = 0x1.6d99cap-10
 )
 
-// Exp is e^x: with x clamped to [ExpMin, ExpMax],
+// Exp is e^x, and +0 where that is near the smallest normal number or below: with x at most ExpMax,
 //
-//	n = RoundToEven(x·log2e)
+//	n = FMA(x, log2e, ExpRound) − ExpRound
 //	r = FMA(n, −ln2lo, FMA(n, −ln2hi, x))
 //	p = Horner with FMA over C6 … C2, 1, 1
-//	e^x = p·2ⁿ, rounded once
+//	e^x = p·2ⁿ, +0 when n < ExpMinN (x below about −87)
 //
-// A NaN gives a NaN, −Inf +0, +Inf +Inf. The error is below 0.9 units in the last place.
+// A NaN gives a NaN, −Inf +0, +Inf +Inf. The error is below 0.9 units in the last place. Subnormal results would be exact to no use: where they occur,
+// next to a largest score, they count for nothing, and processors take a hundred cycles and more for each.
 func Exp(x float32) float32 {
 	if x != x {
 		return x
 	}
-	x = min(max(x, ExpMin), ExpMax)
-	n := float32(math.RoundToEven(float64(float32(x * ExpLog2E))))
+	x = min(x, ExpMax)
+	n := tile.FMA32(x, ExpLog2E, ExpRound) - ExpRound
+	if n < ExpMinN {
+		return 0
+	}
 	r := tile.FMA32(n, -ExpLn2Hi, x)
 	r = tile.FMA32(n, -ExpLn2Lo, r)
 	p := tile.FMA32(ExpC6, r, ExpC5)

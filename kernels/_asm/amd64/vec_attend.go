@@ -155,116 +155,213 @@ func (v *vm) scores(n int) {
 
 func (v *vm) vecBytes() int { return v.partBytes() }
 
-// posMask makes the mask of part c (a vector of positions) of the row: K3+c&3 under AVX-512, r(to) under AVX2, where r(13) and r(14) hold the
-// row's Lo − 1 and Hi.
-func (v *vm) posMask(c, to int) {
-	if v.wide {
-		return // made at once for the row
-	}
-	iota := v.table("positions", arg.KVChunk, func(i int) uint32 { return uint32(i) })
-	v.VMOVDQU(iota.Offset(c*32), ys[to])
-	v.VPCMPGTD(ys[to], ys[14], ys[12]) // Hi > p
-	v.VPCMPGTD(ys[13], ys[to], ys[to]) // p > Lo − 1
-	v.VPAND(ys[12], ys[to], ys[to])
-}
-
 // soften turns the rows of S into exponentials and merges maxima and sums.
 func (v *vm) soften() {
-	a := v.begin("Attend_soften", "turns the first Rows rows of S into e^(s − max), 0 outside RowLo, RowHi, and brings M, L, Alpha and Beta up to date.")
+	a := v.begin("Attend_soften", "turns the first Rows rows of S into e^(s − max) within RowLo, RowHi (outside it leaves anything), and brings M, L, "+
+		"Alpha and Beta up to date. With an odd number of rows one more is read and written under AVX-512, for nothing.")
+	if v.wide {
+		v.softenPairs(a)
+	} else {
+		v.softenRows(a)
+	}
+	v.merge(a)
+	v.end()
+}
+
+// capped writes two variants of a piece of code, for scores without and with a cap.
+func (v *vm) capped(a reg.Register, body func(cap bool)) {
+	plain, done := v.label("plain"), v.label("done")
+	bits := v.GP32()
+	v.MOVL(mem(a, asCap), bits)
+	v.ADDL(bits, bits) // drops the sign
+	v.JZ(operand.LabelRef(plain))
+	body(true)
+	v.JMP(operand.LabelRef(done))
+	v.Label(plain)
+	body(false)
+	v.Label(done)
+}
+
+// softenPairs takes two rows at a time: a row is four registers, and eight hide the latencies of one another. Scores that a query does not see
+// become −Inf, which the exponential turns into +0; only if all it sees is −Inf or NaN too they become NaN, as does the sum in any case.
+func (v *vm) softenPairs(a reg.Register) {
+	const vecs = 4 // of a row
 	n := v.field(a, asRows)
 	s, b := v.field(a, asS), v.GP64() // b is a + 4·row
 	v.MOVQ(a, b)
-	vecs := arg.KVChunk * 4 / v.vecBytes()
-	loop, next, plain, capped := v.label("row"), v.label("next"), v.label("plain"), v.label("capped")
+	scale, minusInf, top := zs[24], zs[25], [2]reg.Register{zs[26], zs[27]}
+	acc := [2]reg.Register{zs[28], zs[29]}
+	ones := v.GP64()
+	v.MOVQ(operand.I32(-1), ones)
+	v.bcast(scale, mem(a, asScale))
+	v.load(minusInf, v.splatf(float32(math.Inf(-1))))
+	loop, next := v.label("pair"), v.label("next")
+	regs := v.trios(0, 2*vecs)
 	kmask := []reg.Register{reg.K3, reg.K4, reg.K5, reg.K6}
 
 	v.Label(loop)
-	lo, hi := v.GP64(), v.GP64()
-	v.MOVLQSX(mem(b, asRowLo), lo)
-	v.MOVLQSX(mem(b, asRowHi), hi)
-	v.CMPQ(lo, hi)
-	v.JGE(operand.LabelRef(next))
-	if v.wide {
-		v.Comment("Bits Lo to Hi: all ones moved up by Lo, less all ones moved up by Hi (by 63 and one more).")
-		t, u := v.GP64(), v.GP64()
-		v.MOVQ(operand.I32(-1), t)
-		v.SHLXQ(lo, t, t)
-		v.MOVQ(operand.I32(-1), u)
-		v.DECQ(hi)
-		v.SHLXQ(hi, u, u)
-		v.ADDQ(u, u)
-		v.NOTQ(u)
-		v.ANDQ(u, t)
-		for _, k := range kmask {
-			v.KMOVW(t.As32(), k)
-			v.SHRQ(operand.U8(16), t)
-		}
-	} else {
-		v.DECQ(lo)
-		v.VMOVD(lo.As32(), xs[13])
-		v.VMOVD(hi.As32(), xs[14])
-		v.VPBROADCASTD(xs[13], ys[13])
-		v.VPBROADCASTD(xs[14], ys[14])
+	var seen [2]reg.GPVirtual // bits of the positions
+	for r := range seen {
+		lo, hi := v.GP64(), v.GP64()
+		v.MOVLQZX(mem(b, asRowLo+4*r), lo)
+		v.MOVLQZX(mem(b, asRowHi+4*r), hi)
+		v.BZHIQ(lo, ones, lo)
+		v.BZHIQ(hi, ones, hi)
+		v.ANDNQ(hi, lo, hi)
+		seen[r] = hi
 	}
-	// r(0), r(1): reductions; r(2): Scale; r(3): the value; r(4) … r(9) free; r(10) −Inf.
-	v.bcast(v.r(2), mem(a, asScale))
-	v.load(v.r(10), v.splatf(float32(math.Inf(-1))))
-	for p := range v.parts() {
-		v.load(v.r(p), v.r(10))
-	}
-	body := func(cap bool) {
-		for c := range vecs {
-			v.mul(v.r(3), v.r(2), mem(s, c*v.vecBytes()))
+	any := v.GP64()
+	v.MOVQ(seen[0], any)
+	v.ORQ(seen[1], any)
+	v.JZ(operand.LabelRef(next))
+	v.capped(a, func(cap bool) {
+		for r, bits := range seen {
+			bits := bits
 			if cap {
-				v.bcast(v.r(8), mem(a, asInvCap))
-				v.mul(v.r(3), v.r(3), v.r(8))
-				v.tanh(3, 4)
-				v.bcast(v.r(8), mem(a, asCap))
-				v.mul(v.r(3), v.r(3), v.r(8))
+				t := v.GP64()
+				v.MOVQ(bits, t)
+				bits = t
 			}
-			v.posMask(c, 11)
-			if v.wide {
-				v.VBLENDMPS(zs[3], zs[10], kmask[c], zs[3])
-			} else {
-				v.VBLENDVPS(ys[11], ys[3], ys[10], ys[3])
+			for c := range vecs {
+				v.KMOVW(bits.As32(), kmask[c])
+				if c < vecs-1 {
+					v.SHRQ(operand.U8(16), bits)
+				}
+				x := regs[r*vecs+c].x
+				at := mem(s, r*sRow+c*64)
+				if cap {
+					v.mul(zs[8], scale, at)
+					v.bcast(zs[14], mem(a, asInvCap))
+					v.mul(zs[8], zs[8], zs[14])
+					v.tanh(8, 9)
+					v.bcast(zs[14], mem(a, asCap))
+					v.mul(zs[8], zs[8], zs[14])
+					v.VBLENDMPS(zs[8], minusInf, kmask[c], x)
+				} else {
+					v.VMOVAPS(minusInf, x)
+					v.VMULPS(at, scale, kmask[c], x)
+				}
 			}
-			v.store(mem(s, c*v.vecBytes()), v.r(3))
-			acc := v.r(c % v.parts())
-			v.max(acc, v.r(3), acc) // leaves NaN out
 		}
+	})
+	t, u := zs[8], zs[9]
+	for r := range acc {
+		x := regs[r*vecs:]
+		v.max(t, x[0].x, minusInf) // leaves NaN out
+		v.max(u, x[1].x, minusInf)
+		v.max(t, x[2].x, t)
+		v.max(u, x[3].x, u)
+		v.max(acc[r], t, u)
 	}
-	zero := v.GP32()
-	v.MOVL(mem(a, asCap), zero)
-	v.ADDL(zero, zero) // drops the sign
-	v.JZ(operand.LabelRef(plain))
-	body(true)
-	v.JMP(operand.LabelRef(capped))
-	v.Label(plain)
-	body(false)
-	v.Label(capped)
+	v.tree(acc, t, u, v.max)
+	v.zero(10)
+	v.add(t, t, zs[10])
+	v.VSHUFF64X2(operand.U8(0x44), t, t, top[0])
+	v.VSHUFF64X2(operand.U8(0xee), t, t, top[1])
+	v.VMOVSS(xs[8], mem(b, asAlpha))
+	v.VEXTRACTF32X4(operand.U8(2), t, xs[8])
+	v.VMOVSS(xs[8], mem(b, asAlpha+4))
+	for i, r := range regs {
+		v.sub(r.x, r.x, top[i/vecs])
+	}
+	v.exps(regs)
+	for i, r := range regs {
+		v.store(mem(s, i/vecs*sRow+i%vecs*64), r.x)
+	}
+	// A sum of lanes begins with +0, which changes no exponential.
+	for r := range acc {
+		v.add(acc[r], regs[r*vecs].x, regs[r*vecs+1].x)
+		v.add(acc[r], acc[r], regs[r*vecs+2].x)
+		v.add(acc[r], acc[r], regs[r*vecs+3].x)
+	}
+	v.tree(acc, t, u, v.add)
+	v.VMOVSS(xs[8], mem(b, asBeta))
+	v.VEXTRACTF32X4(operand.U8(2), t, xs[8])
+	v.VMOVSS(xs[8], mem(b, asBeta+4))
+
+	v.Label(next)
+	v.ADDQ(operand.U32(2*sRow), s)
+	v.ADDQ(operand.U8(8), b)
+	v.SUBQ(operand.U8(2), n)
+	v.JG(operand.LabelRef(loop))
+}
+
+// tree reduces two registers of 16 lanes as scalar.Lanes does, into all lanes of the lower and of the upper half of t.
+func (v *vm) tree(acc [2]reg.Register, t, u reg.Register, op func(d, a, b operand.Op)) {
+	v.VSHUFF64X2(operand.U8(0x44), acc[1], acc[0], t)
+	v.VSHUFF64X2(operand.U8(0xee), acc[1], acc[0], u)
+	op(t, t, u)
+	v.VSHUFF64X2(operand.U8(0xb1), t, t, u)
+	op(t, t, u)
+	v.VPERMILPS(operand.U8(0x4e), t, u)
+	op(t, t, u)
+	v.VPERMILPS(operand.U8(0xb1), t, u)
+	op(t, t, u)
+}
+
+// softenRows takes a row at a time, four of its eight registers side by side.
+func (v *vm) softenRows(a reg.Register) {
+	const vecs, side = 8, 4
+	n := v.field(a, asRows)
+	s, b := v.field(a, asS), v.GP64() // b is a + 4·row
+	v.MOVQ(a, b)
+	loop, next := v.label("row"), v.label("next")
+
+	v.Label(loop)
+	lo, hi := v.GP32(), v.GP32()
+	v.MOVL(mem(b, asRowLo), lo)
+	v.MOVL(mem(b, asRowHi), hi)
+	v.CMPL(lo, hi)
+	v.JGE(operand.LabelRef(next))
+	v.DECL(lo)
+	v.VMOVD(lo, xs[13])
+	v.VMOVD(hi, xs[14])
+	v.VPBROADCASTD(xs[13], ys[13])
+	v.VPBROADCASTD(xs[14], ys[14])
+	// 0, 1: maxima; 2: Scale; 3: the value; 4 … 9 free; 10: −Inf.
+	v.bcast(ys[2], mem(a, asScale))
+	v.load(ys[10], v.splatf(float32(math.Inf(-1))))
+	v.VMOVAPS(ys[10], ys[0])
+	v.VMOVAPS(ys[10], ys[1])
+	v.capped(a, func(cap bool) {
+		for c := range vecs {
+			v.mul(ys[3], ys[2], mem(s, c*32))
+			if cap {
+				v.bcast(ys[8], mem(a, asInvCap))
+				v.mul(ys[3], ys[3], ys[8])
+				v.tanh(3, 4)
+				v.bcast(ys[8], mem(a, asCap))
+				v.mul(ys[3], ys[3], ys[8])
+			}
+			iota := v.table("positions", arg.KVChunk, func(i int) uint32 { return uint32(i) })
+			v.VMOVDQU(iota.Offset(c*32), ys[11])
+			v.VPCMPGTD(ys[11], ys[14], ys[12]) // Hi > p
+			v.VPCMPGTD(ys[13], ys[11], ys[11]) // p > Lo − 1
+			v.VPAND(ys[12], ys[11], ys[11])
+			v.VBLENDVPS(ys[11], ys[3], ys[10], ys[3])
+			v.store(mem(s, c*32), ys[3])
+			v.max(ys[c&1], ys[3], ys[c&1]) // leaves NaN out
+		}
+	})
 	v.max16(0, 4)
 	v.VXORPS(xs[4], xs[4], xs[4])
 	v.VADDPS(xs[4], xs[0], xs[0])
-	v.VMOVAPS(xs[0], xs[9]) // m
-	v.VBROADCASTSS(xs[0], v.r(8))
+	v.VMOVSS(xs[0], mem(b, asAlpha))
+	v.VBROADCASTSS(xs[0], ys[14])
+	regs := v.trios(2, side)
 	v.zeroAcc()
-	for c := range vecs {
-		v.load(v.r(3), mem(s, c*v.vecBytes()))
-		v.sub(v.r(3), v.r(3), v.r(8))
-		v.exp(v.r(3), v.r(4), v.r(5))
-		v.posMask(c, 11)
-		if v.wide {
-			v.VMOVAPS_Z(zs[3], kmask[c], zs[3])
-		} else {
-			v.and(ys[3], ys[3], ys[11])
+	for c := 0; c < vecs; c += side {
+		for i, r := range regs {
+			v.load(r.x, mem(s, (c+i)*32))
+			v.sub(r.x, r.x, ys[14])
 		}
-		v.store(mem(s, c*v.vecBytes()), v.r(3))
-		acc := v.r(c % v.parts())
-		v.add(acc, acc, v.r(3))
+		v.exps(regs)
+		for i, r := range regs {
+			v.store(mem(s, (c+i)*32), r.x)
+			v.add(ys[i&1], ys[i&1], r.x)
+		}
 	}
 	v.sum16(0, 4)
-
-	v.VMOVSS(xs[9], mem(b, asAlpha))
 	v.VMOVSS(xs[0], mem(b, asBeta))
 
 	v.Label(next)
@@ -272,15 +369,13 @@ func (v *vm) soften() {
 	v.ADDQ(operand.U8(4), b)
 	v.DECQ(n)
 	v.JNZ(operand.LabelRef(loop))
-	v.merge(a)
-	v.end()
 }
 
 // merge brings the state up to date, one lane a row, with the maxima of the page in Alpha and its sums in Beta, for rows in Any:
 // m' = max(M, m), α = e^(M − m'), β = e^(m − m'), L = L·α + l·β. (In soften's loop this would be a long chain for every row.)
 func (v *vm) merge(a reg.GPVirtual) {
 	m, l := v.field(a, asM), v.field(a, asL)
-	rows := step{v, 0, true}
+	rows := step{v: v, masked: true}
 	if v.wide {
 		any := v.GP32()
 		v.MOVL(mem(a, asAny), any)
@@ -303,8 +398,7 @@ func (v *vm) merge(a reg.GPVirtual) {
 	rows.store(m, top)
 	v.sub(old, old, top)
 	v.sub(page, page, top)
-	v.exp(old, t, u)
-	v.exp(page, t, u)
+	v.exps([]trio{{old, t, u}, {page, v.r(6), v.r(7)}})
 	v.store(mem(a, asAlpha), old)
 	v.store(mem(a, asBeta), page)
 	rows.load(t, l)

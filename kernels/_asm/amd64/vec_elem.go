@@ -21,8 +21,11 @@ func vecFile(v *vm) {
 	v.scaleMul()
 	v.subScale()
 	v.softCap()
+	for _, a := range sigmoids {
+		v.sigmoidMul(a.name, a.w)
+	}
 	for _, a := range activations {
-		v.actMul(a.act, a.name, a.body)
+		v.actMul(a.name, a.body)
 	}
 	v.ropeNeox()
 	v.sumSq()
@@ -127,36 +130,68 @@ func (v *vm) softCap() {
 	v.end()
 }
 
+// sigmoids are the activations x / (1 + e^w); w leaves x and may use t.
+var sigmoids = []struct {
+	name string
+	w    func(v *vm, w, x, t reg.Register)
+}{
+	{"silu", func(v *vm, w, x, t reg.Register) { v.xor(w, x, v.splat(1<<31)) }},
+	{"gelu", func(v *vm, w, x, t reg.Register) {
+		v.mul(w, x, x)
+		v.load(t, v.splatf(1))
+		v.fma(t, w, v.splatf(scalar.GELUCubic))
+		v.mul(w, x, v.splatf(scalar.GELUScale))
+		v.mul(w, w, t)
+	}},
+	{"geluquick", func(v *vm, w, x, t reg.Register) { v.mul(w, x, v.splatf(scalar.GELUQuick)) }},
+}
+
+func (v *vm) sigmoidMul(name string, w func(v *vm, w, x, t reg.Register)) {
+	a := v.begin("Vec_"+name, "is scalar.ActMul: Dst = act(A)·B, without the product when B is nil.")
+	dst, x, y, n := v.field(a, vaDst), v.field(a, vaA), v.field(a, vaB), v.field(a, vaN)
+	has := v.GP64()
+	v.MOVQ(y, has)
+	v.eachMany(n, []reg.GPVirtual{dst, x, y}, v.side(), func(s []step) {
+		regs := v.trios(0, len(s))
+		for i, r := range regs {
+			s[i].load(r.n, x)
+			w(v, r.x, r.n, r.p)
+		}
+		v.exps1(regs)
+		for i, r := range regs {
+			s[i].load(r.n, x)
+		}
+		for _, r := range regs {
+			v.div(r.x, r.n, r.x)
+		}
+		skip := v.label("bare")
+		v.TESTQ(has, has)
+		v.JZ(operand.LabelRef(skip))
+		for i, r := range regs {
+			s[i].load(r.n, y)
+			v.mul(r.x, r.x, r.n)
+		}
+		v.Label(skip)
+		for i, r := range regs {
+			s[i].store(dst, r.x)
+		}
+	})
+	v.end()
+}
+
 // activations work on r(0) in place, with r(1) … r(6) free.
 var activations = []struct {
-	act  arg.Act
 	name string
 	body func(v *vm)
 }{
-	{arg.ActSiLU, "silu", func(v *vm) {
-		v.xor(v.r(1), v.r(0), v.splat(1<<31))
-		v.sigmoidLike(0, 1)
-	}},
-	{arg.ActGELU, "gelu", func(v *vm) {
-		v.mul(v.r(2), v.r(0), v.r(0))
-		v.load(v.r(3), v.splatf(1))
-		v.fma(v.r(3), v.r(2), v.splatf(scalar.GELUCubic))
-		v.mul(v.r(1), v.r(0), v.splatf(scalar.GELUScale))
-		v.mul(v.r(1), v.r(1), v.r(3))
-		v.sigmoidLike(0, 1)
-	}},
-	{arg.ActGELUErf, "geluerf", func(v *vm) {
+	{"geluerf", func(v *vm) {
 		v.phi(0, 1)
 		v.mul(v.r(0), v.r(0), v.r(1))
 	}},
-	{arg.ActReLU, "relu", func(v *vm) { v.relu() }},
-	{arg.ActReLU2, "relu2", func(v *vm) {
+	{"relu", func(v *vm) { v.relu() }},
+	{"relu2", func(v *vm) {
 		v.relu()
 		v.mul(v.r(0), v.r(0), v.r(0))
-	}},
-	{arg.ActGELUQuick, "geluquick", func(v *vm) {
-		v.mul(v.r(1), v.r(0), v.splatf(scalar.GELUQuick))
-		v.sigmoidLike(0, 1)
 	}},
 }
 
@@ -166,7 +201,7 @@ func (v *vm) relu() {
 	v.max(v.r(0), v.r(0), v.r(1))
 }
 
-func (v *vm) actMul(act arg.Act, name string, body func(v *vm)) {
+func (v *vm) actMul(name string, body func(v *vm)) {
 	a := v.begin("Vec_"+name, "is scalar.ActMul: Dst = act(A)·B, without the product when B is nil.")
 	dst, x, y, n := v.field(a, vaDst), v.field(a, vaA), v.field(a, vaB), v.field(a, vaN)
 	has := v.GP64()

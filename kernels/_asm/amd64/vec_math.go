@@ -9,35 +9,75 @@ import (
 
 // The functions of kernels/scalar/vec_math.go on vectors, in place, with the same operations in the same order.
 
-// exp is scalar.Exp of x; n and p are free registers of the same width as x.
-func (v *vm) exp(x, n, p reg.Register) {
-	// A NaN stays, being the second operand of max and min.
-	v.load(p, v.splatf(scalar.ExpMin))
-	v.max(x, p, x)
-	v.load(p, v.splatf(scalar.ExpMax))
-	v.min(x, p, x)
-	v.mul(n, x, v.splatf(scalar.ExpLog2E))
-	if v.wide {
-		v.VRNDSCALEPS(operand.U8(8), n, n)
-	} else {
-		v.VROUNDPS(operand.U8(8), n, n)
+// trio is a value with two free registers.
+type trio struct{ x, n, p reg.Register }
+
+// exps is scalar.Exp of several vectors whose values are at most 0 or NaN. Each operation is written for all of them before the next: one alone is a chain of
+// twelve operations that wait for one another. Under AVX-512 K7 is used.
+func (v *vm) exps(t []trio) {
+	v.expPoly(t, 1)
+	for _, t := range t {
+		if v.wide {
+			v.VCMPPS_BCST(operand.U8(5), v.splatf(scalar.ExpMinN).Mem, t.n, reg.K7) // not less, or NaN
+			v.VSCALEFPS_Z(t.n, t.p, reg.K7, t.x)
+			continue
+		}
+		v.VCMPPS(operand.U8(5), v.splatf(scalar.ExpMinN).Mem, t.n, t.x)
+		v.VCVTPS2DQ(t.n, t.n) // of a NaN 0x80000000, which the shift drops
+		v.VPSLLD(operand.U8(23), t.n, t.n)
+		v.VPADDD(t.n, t.p, t.p)
+		v.and(t.x, t.x, t.p)
 	}
-	v.fnma(x, n, v.splatf(scalar.ExpLn2Hi))
-	v.fnma(x, n, v.splatf(scalar.ExpLn2Lo))
-	v.poly(p, x, scalar.ExpC6, scalar.ExpC5, scalar.ExpC4, scalar.ExpC3, scalar.ExpC2, 1, 1)
+}
+
+// exps1 is 1 + scalar.Exp of several vectors. (What is far below 0 counts for nothing there and is cut off, so that no subnormal number arises.)
+func (v *vm) exps1(t []trio) {
+	for _, t := range t {
+		// A NaN stays, being the second operand of max and min.
+		v.load(t.p, v.splatf(scalar.ExpMinN/2))
+		v.max(t.x, t.p, t.x)
+		v.load(t.p, v.splatf(scalar.ExpMax))
+		v.min(t.x, t.p, t.x)
+	}
 	if v.wide {
-		v.VSCALEFPS(n, p, x)
+		v.expPoly(t, 1)
+		for _, t := range t {
+			v.VSCALEFPS(t.n, t.p, t.x)
+		}
+		for _, t := range t {
+			v.add(t.x, t.x, v.splatf(1))
+		}
 		return
 	}
-	v.VCVTPS2DQ(n, n)
-	v.VPSRAD(operand.U8(1), n, x)
-	v.VPSUBD(x, n, n)
-	v.VPADDD(v.splat(127), x, x)
-	v.VPADDD(v.splat(127), n, n)
-	v.VPSLLD(operand.U8(23), x, x)
-	v.VPSLLD(operand.U8(23), n, n)
-	v.mul(p, p, x)
-	v.mul(x, p, n)
+	// The halves of all coefficients give exactly half of the polynomial, whose exponent then has room for n up to 128.
+	v.expPoly(t, 0.5)
+	for _, t := range t {
+		v.VCVTPS2DQ(t.n, t.n)
+		v.VPSLLD(operand.U8(23), t.n, t.n)
+		v.VPADDD(t.n, t.p, t.x)
+		v.load(t.p, v.splatf(2))
+		v.horner(t.x, t.p, v.splatf(1))
+	}
+}
+
+// expPoly sets n and p of e^x = p·2ⁿ, p times scale; x is used up.
+func (v *vm) expPoly(t []trio, scale float32) {
+	each := func(f func(x, n, p reg.Register)) {
+		for _, t := range t {
+			f(t.x, t.n, t.p)
+		}
+	}
+	each(func(x, n, p reg.Register) {
+		v.load(n, v.splatf(scalar.ExpLog2E))
+		v.horner(n, x, v.splatf(scalar.ExpRound))
+	})
+	each(func(x, n, p reg.Register) { v.sub(n, n, v.splatf(scalar.ExpRound)) })
+	each(func(x, n, p reg.Register) { v.fnma(x, n, v.splatf(scalar.ExpLn2Hi)) })
+	each(func(x, n, p reg.Register) { v.fnma(x, n, v.splatf(scalar.ExpLn2Lo)) })
+	each(func(x, n, p reg.Register) { v.load(p, v.splatf(scalar.ExpC6*scale)) })
+	for _, c := range []float32{scalar.ExpC5, scalar.ExpC4, scalar.ExpC3, scalar.ExpC2, 1, 1} {
+		each(func(x, n, p reg.Register) { v.horner(p, x, v.splatf(c*scale)) })
+	}
 }
 
 // tanh is scalar.Tanh of r(x); r(t) to r(t+3) are free. Under AVX-512 K2 is used.
@@ -45,13 +85,12 @@ func (v *vm) tanh(x, t int) {
 	y, a, n, p, big := v.r(x), v.r(t), v.r(t+1), v.r(t+2), v.r(t+3)
 	v.and(a, y, v.splat(1<<31-1))
 	if v.wide {
-		v.VCMPPS(operand.U8(0x1d), v.splatf(scalar.TanhSmall), a, reg.K2) // ≥, false for NaN
+		v.VCMPPS_BCST(operand.U8(0x1d), v.splatf(scalar.TanhSmall).Mem, a, reg.K2) // ≥, false for NaN
 	} else {
-		v.VCMPPS(operand.U8(0x1d), v.splatf(scalar.TanhSmall), a, big)
+		v.VCMPPS(operand.U8(0x1d), v.splatf(scalar.TanhSmall).Mem, a, big)
 	}
 	v.add(a, a, a)
-	v.exp(a, n, p)
-	v.add(a, a, v.splatf(1))
+	v.exps1([]trio{{a, n, p}})
 	v.load(p, v.splatf(2))
 	v.div(a, p, a)
 	v.load(p, v.splatf(1))
@@ -83,7 +122,7 @@ func (v *vm) phi(x, t int) {
 	v.mul(q, p, n)
 	v.mul(n, z, v.splatf(-0.5))
 	v.mul(z, n, z)
-	v.exp(z, n, p)
+	v.exps([]trio{{z, n, p}})
 	v.mul(q, q, z)
 	v.sub(one, one, q)
 	v.zero(t + 1)
@@ -94,11 +133,4 @@ func (v *vm) phi(x, t int) {
 		v.VCMPPS(operand.U8(0x19), n, y, n)
 		v.VBLENDVPS(n, q, one, q)
 	}
-}
-
-// sigmoidLike is x / (1 + e^w), w in r(t), into r(x); r(t+1), r(t+2) are free.
-func (v *vm) sigmoidLike(x, t int) {
-	v.exp(v.r(t), v.r(t+1), v.r(t+2))
-	v.add(v.r(t), v.r(t), v.splatf(1))
-	v.div(v.r(x), v.r(x), v.r(t))
 }

@@ -80,8 +80,8 @@ type quantizer struct {
 
 func (v *vm) newQuantizer() *quantizer {
 	q := &quantizer{v, v.GP32(), v.GP32(), v.GP32()}
-	v.VMOVSS(v.splatf(1), xs[10])
-	v.VMOVSS(v.splatf(127), xs[11])
+	v.VMOVSS(v.splatf(1).Mem, xs[10])
+	v.VMOVSS(v.splatf(127).Mem, xs[11])
 	v.VMOVDQU(v.byteSplat(), ys[12])
 	v.VPXOR(ys[13], ys[13], ys[13])
 	v.MOVL(operand.U32(scalar.Q8XInf-scalar.Q8XMin), q.span)

@@ -126,16 +126,23 @@ func (v *vm) find() {
 
 func (v *vm) expSum() {
 	a := v.begin("Vec_expsum", "gives Dst = e^(A − F) and R = its sum in lanes.")
-	v.bcast(v.r(2), mem(a, vaF))
+	top := v.r(2)
+	v.bcast(top, mem(a, vaF))
 	dst, x, n := v.field(a, vaDst), v.field(a, vaA), v.field(a, vaN)
 	v.zeroAcc()
-	v.each(n, []reg.GPVirtual{dst, x}, func(s step) {
-		s.load(v.r(3), x)
-		v.sub(v.r(3), v.r(3), v.r(2))
-		v.exp(v.r(3), v.r(4), v.r(5))
-		s.clear(v.r(3))
-		s.store(dst, v.r(3))
-		v.add(s.acc(), s.acc(), v.r(3))
+	// The largest element is F: none of the differences is above 0.
+	v.eachMany(n, []reg.GPVirtual{dst, x}, v.side(), func(s []step) {
+		regs := v.trios(3, len(s))
+		for i, r := range regs {
+			s[i].load(r.x, x)
+			v.sub(r.x, r.x, top)
+		}
+		v.exps(regs)
+		for i, r := range regs {
+			s[i].clear(r.x)
+			s[i].store(dst, r.x)
+			v.add(s[i].acc(), s[i].acc(), r.x)
+		}
 	})
 	v.result(a, 3)
 }

@@ -95,21 +95,29 @@ func (v *vm) label(s string) string {
 	return fmt.Sprintf("%s%d", s, v.labels)
 }
 
-// splat is a constant vector of equal dwords, splatf of equal floats.
-func (v *vm) splat(b uint32) operand.Mem {
+// constant is an operand of equal dwords. In memory it is one dword under AVX-512, which instructions broadcast (64 bytes are not sure to lie in one
+// cache line, data being aligned to 32), and a whole vector under AVX2.
+type constant struct{ operand.Mem }
+
+// splat is a constant of equal dwords, splatf of equal floats.
+func (v *vm) splat(b uint32) constant {
 	m, ok := v.splats[b]
 	if !ok {
 		m = v.StaticGlobal(fmt.Sprintf("vec%s_%08x", v.suffix, b))
 		v.DataAttributes(attr.RODATA | attr.NOPTR)
-		for i := range v.partBytes() / 4 {
+		n := 8
+		if v.wide {
+			n = 1
+		}
+		for i := range n {
 			v.AddDatum(i*4, operand.U32(b))
 		}
 		v.splats[b] = m
 	}
-	return m
+	return constant{m}
 }
 
-func (v *vm) splatf(f float32) operand.Mem { return v.splat(math.Float32bits(f)) }
+func (v *vm) splatf(f float32) constant { return v.splat(math.Float32bits(f)) }
 
 // table is a constant table of dwords.
 func (v *vm) table(name string, n int, at func(i int) uint32) operand.Mem {
@@ -125,26 +133,48 @@ func (v *vm) table(name string, n int, at func(i int) uint32) operand.Mem {
 	return m
 }
 
-// Arithmetic in the usual order, destination first; b (and c of horner) may be memory.
+// Arithmetic in the usual order, destination first; b (and c of horner) may be memory or a constant.
 
-func (v *vm) add(d, a, b operand.Op) { v.VADDPS(b, a, d) }
-func (v *vm) sub(d, a, b operand.Op) { v.VSUBPS(b, a, d) }
-func (v *vm) mul(d, a, b operand.Op) { v.VMULPS(b, a, d) }
-func (v *vm) div(d, a, b operand.Op) { v.VDIVPS(b, a, d) }
-func (v *vm) and(d, a, b operand.Op) { v.VANDPS(b, a, d) }
-func (v *vm) or(d, a, b operand.Op)  { v.VORPS(b, a, d) }
-func (v *vm) xor(d, a, b operand.Op) { v.VXORPS(b, a, d) }
+// op writes an instruction whose first source may be a constant, in the form that takes it.
+func (v *vm) op(plain, broadcast func(ops ...operand.Op), b, a, d operand.Op) {
+	if c, ok := b.(constant); ok {
+		if v.wide {
+			broadcast(c.Mem, a, d)
+			return
+		}
+		b = c.Mem
+	}
+	plain(b, a, d)
+}
+
+func (v *vm) add(d, a, b operand.Op) { v.op(v.VADDPS, v.VADDPS_BCST, b, a, d) }
+func (v *vm) sub(d, a, b operand.Op) { v.op(v.VSUBPS, v.VSUBPS_BCST, b, a, d) }
+func (v *vm) mul(d, a, b operand.Op) { v.op(v.VMULPS, v.VMULPS_BCST, b, a, d) }
+func (v *vm) div(d, a, b operand.Op) { v.op(v.VDIVPS, v.VDIVPS_BCST, b, a, d) }
+func (v *vm) and(d, a, b operand.Op) { v.op(v.VANDPS, v.VANDPS_BCST, b, a, d) }
+func (v *vm) or(d, a, b operand.Op)  { v.op(v.VORPS, v.VORPS_BCST, b, a, d) }
+func (v *vm) xor(d, a, b operand.Op) { v.op(v.VXORPS, v.VXORPS_BCST, b, a, d) }
 
 // max gives b where one of the two is a NaN; so does min.
-func (v *vm) max(d, a, b operand.Op) { v.VMAXPS(b, a, d) }
-func (v *vm) min(d, a, b operand.Op) { v.VMINPS(b, a, d) }
+func (v *vm) max(d, a, b operand.Op) { v.op(v.VMAXPS, v.VMAXPS_BCST, b, a, d) }
+func (v *vm) min(d, a, b operand.Op) { v.op(v.VMINPS, v.VMINPS_BCST, b, a, d) }
 
 // fma: d = a·b + d, fnma: d = −a·b + d, horner: d = d·x + c.
-func (v *vm) fma(d, a, b operand.Op)    { v.VFMADD231PS(b, a, d) }
-func (v *vm) fnma(d, a, b operand.Op)   { v.VFNMADD231PS(b, a, d) }
-func (v *vm) horner(d, x, c operand.Op) { v.VFMADD213PS(c, x, d) }
+func (v *vm) fma(d, a, b operand.Op)    { v.op(v.VFMADD231PS, v.VFMADD231PS_BCST, b, a, d) }
+func (v *vm) fnma(d, a, b operand.Op)   { v.op(v.VFNMADD231PS, v.VFNMADD231PS_BCST, b, a, d) }
+func (v *vm) horner(d, x, c operand.Op) { v.op(v.VFMADD213PS, v.VFMADD213PS_BCST, c, x, d) }
 
-func (v *vm) load(d operand.Op, m operand.Op)  { v.VMOVUPS(m, d) }
+func (v *vm) load(d operand.Op, m operand.Op) {
+	if c, ok := m.(constant); ok {
+		if v.wide {
+			v.VBROADCASTSS(c.Mem, d)
+			return
+		}
+		m = c.Mem
+	}
+	v.VMOVUPS(m, d)
+}
+
 func (v *vm) store(m operand.Op, s operand.Op) { v.VMOVUPS(s, m) }
 func (v *vm) bcast(d operand.Op, m operand.Op) { v.VBROADCASTSS(m, d) }
 
@@ -170,11 +200,12 @@ type step struct {
 	v      *vm
 	part   int
 	masked bool
+	ahead  int // whole steps before this one
 }
 
 func (v *vm) mask(part int) reg.VecPhysical { return ys[15-part] }
 
-func (s step) at(p reg.Register) operand.Mem { return mem(p, s.part*s.v.partBytes()) }
+func (s step) at(p reg.Register) operand.Mem { return mem(p, 64*s.ahead+s.part*s.v.partBytes()) }
 
 // load reads the part, zeros where masked out; store writes it.
 func (s step) load(d, p reg.Register) {
@@ -228,7 +259,7 @@ func (v *vm) each(n reg.GPVirtual, ptrs []reg.GPVirtual, body func(s step)) {
 	v.JL(operand.LabelRef(tail))
 	v.Label(loop)
 	for p := range v.parts() {
-		body(step{v, p, false})
+		body(step{v, p, false, 0})
 	}
 	for _, p := range ptrs {
 		v.ADDQ(operand.U8(64), p)
@@ -240,9 +271,67 @@ func (v *vm) each(n reg.GPVirtual, ptrs []reg.GPVirtual, body func(s step)) {
 	v.JZ(operand.LabelRef(done))
 	v.setMask(n)
 	for p := range v.parts() {
-		body(step{v, p, true})
+		body(step{v, p, true, 0})
 	}
 	v.Label(done)
+}
+
+// eachMany is each for a body that works on several parts side by side: of many steps at a time, then of single ones, then of the masked one.
+func (v *vm) eachMany(n reg.GPVirtual, ptrs []reg.GPVirtual, many int, body func(s []step)) {
+	parts := func(steps int, masked bool) (s []step) {
+		for i := range steps {
+			for p := range v.parts() {
+				s = append(s, step{v, p, masked, i})
+			}
+		}
+		return s
+	}
+	loop, after := v.label("many"), v.label("few")
+	v.SUBQ(operand.I32(16*many), n)
+	v.JL(operand.LabelRef(after))
+	v.Label(loop)
+	body(parts(many, false))
+	for _, p := range ptrs {
+		v.ADDQ(operand.I32(64*many), p)
+	}
+	v.SUBQ(operand.I32(16*many), n)
+	v.JGE(operand.LabelRef(loop))
+	v.Label(after)
+	v.ADDQ(operand.I32(16*many), n)
+
+	single, tail, done := v.label("loop"), v.label("tail"), v.label("done")
+	v.SUBQ(operand.U8(16), n)
+	v.JL(operand.LabelRef(tail))
+	v.Label(single)
+	body(parts(1, false))
+	for _, p := range ptrs {
+		v.ADDQ(operand.U8(64), p)
+	}
+	v.SUBQ(operand.U8(16), n)
+	v.JGE(operand.LabelRef(single))
+	v.Label(tail)
+	v.ADDQ(operand.U8(16), n)
+	v.JZ(operand.LabelRef(done))
+	v.setMask(n)
+	body(parts(1, true))
+	v.Label(done)
+}
+
+// side is how many steps eachMany does best at a time, three registers a part: as many as hide the latency of an operation.
+func (v *vm) side() int {
+	if v.wide {
+		return 4
+	}
+	return 2
+}
+
+// trios numbers three registers a part, from r(first) on.
+func (v *vm) trios(first, n int) []trio {
+	t := make([]trio, n)
+	for i := range t {
+		t[i] = trio{v.r(first + i), v.r(first + n + i), v.r(first + 2*n + i)}
+	}
+	return t
 }
 
 // setMask makes the mask of the first n lanes, 0 < n < 16.
