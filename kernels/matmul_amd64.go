@@ -65,7 +65,7 @@ const (
 
 // scratch holds expanded weights of two tile rows.
 type scratch struct {
-	buf [2*chunkBlocks*(512+128) + 64]byte
+	buf [2*chunkBlocks*(512+256) + 64]byte
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}

@@ -123,3 +123,43 @@ func Panel_u8g_q8x_32x4_avx512vnni(a *GemmArgs)
 //
 //go:noescape
 func Panel_u8g_q8x_32x6_avx512vnni(a *GemmArgs)
+
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
+//
+//go:noescape
+func Panel_u7n_q8x_16x1_avx512vnni(a *GemmArgs)
+
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
+//
+//go:noescape
+func Panel_u7n_q8x_16x2_avx512vnni(a *GemmArgs)
+
+// multiplies expanded weights of 16 rows with panels of 4 quantised rows of activations.
+//
+//go:noescape
+func Panel_u7n_q8x_16x4_avx512vnni(a *GemmArgs)
+
+// multiplies expanded weights of 16 rows with panels of 8 quantised rows of activations.
+//
+//go:noescape
+func Panel_u7n_q8x_16x8_avx512vnni(a *GemmArgs)
+
+// multiplies expanded weights of 32 rows with panels of 1 quantised rows of activations.
+//
+//go:noescape
+func Panel_u7n_q8x_32x1_avx512vnni(a *GemmArgs)
+
+// multiplies expanded weights of 32 rows with panels of 2 quantised rows of activations.
+//
+//go:noescape
+func Panel_u7n_q8x_32x2_avx512vnni(a *GemmArgs)
+
+// multiplies expanded weights of 32 rows with panels of 4 quantised rows of activations.
+//
+//go:noescape
+func Panel_u7n_q8x_32x4_avx512vnni(a *GemmArgs)
+
+// multiplies expanded weights of 32 rows with panels of 6 quantised rows of activations.
+//
+//go:noescape
+func Panel_u7n_q8x_32x6_avx512vnni(a *GemmArgs)

@@ -63,3 +63,23 @@ func Panel_u8g_q8x_8x4_avxvnni(a *GemmArgs)
 //
 //go:noescape
 func Panel_u8g_q8x_8x6_avxvnni(a *GemmArgs)
+
+// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+//
+//go:noescape
+func Panel_u7n_q8x_8x1_avxvnni(a *GemmArgs)
+
+// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+//
+//go:noescape
+func Panel_u7n_q8x_8x2_avxvnni(a *GemmArgs)
+
+// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+//
+//go:noescape
+func Panel_u7n_q8x_8x4_avxvnni(a *GemmArgs)
+
+// multiplies expanded weights of 8 rows with panels of 6 quantised rows of activations.
+//
+//go:noescape
+func Panel_u7n_q8x_8x6_avxvnni(a *GemmArgs)

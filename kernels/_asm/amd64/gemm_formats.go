@@ -46,6 +46,7 @@ type weights struct {
 	sc    [2][]vec
 	mn    [2][]vec
 	fifth [2]vec
+	few   lowState // of formats of few bits
 }
 
 // masks lists the constants that the code vectors of a format need.

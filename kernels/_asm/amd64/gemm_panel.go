@@ -11,11 +11,12 @@ import (
 
 // panelKind is a product of expanded weights: a kind of code and scale, and a block of outputs held in registers.
 type panelKind struct {
-	kind   string // in the name: u8s, u4m …: width of codes, s: scale, m: scale and offset, g: two scales
+	kind   string // in the name: u8s, u4m …: width of codes, s: scale, m: scale and offset, g: two scales, n: two scales and offsets
 	bits   int    // bound of the codes
 	bias   int
 	groups int
 	off    bool
+	off16  bool // two offsets, of 16 elements each
 	vecs   int // vectors of rows: tile rows in AVX-512, 1 half of one otherwise
 	cols   int
 }
@@ -26,6 +27,7 @@ func panels(s isa) []panelKind {
 		{kind: "u8s", bits: 8, bias: 128, groups: 1},
 		{kind: "u8m", bits: 7, groups: 1, off: true},
 		{kind: "u8g", bits: 8, bias: 128, groups: 2},
+		{kind: "u7n", bits: 7, groups: 2, off16: true},
 	}
 	cols := map[int][]int{1: {1, 2, 4, 6}}
 	switch s {
@@ -39,6 +41,9 @@ func panels(s isa) []panelKind {
 			{kind: "u4m", bits: 4, groups: 1, off: true},
 			{kind: "u5m", bits: 5, groups: 1, off: true},
 			{kind: "u6g", bits: 6, bias: 32, groups: 2},
+			{kind: "u5g", bits: 5, bias: 16, groups: 2},
+			{kind: "u4g", bits: 4, bias: 8, groups: 2},
+			{kind: "u4n", bits: 4, groups: 2, off16: true},
 		}
 		cols = map[int][]int{1: {1, 2, 4}}
 	}
@@ -62,6 +67,9 @@ func (g *gen) panel(p panelKind) {
 	words := 64
 	if p.groups == 2 || p.off {
 		words = 128
+	}
+	if p.off16 {
+		words = 256
 	}
 	y, x0, xs := g.field(a, argY), g.field(a, argX), g.field(a, argXStride)
 	ahead := []reg.GPVirtual{g.field(a, argP1)}
@@ -168,6 +176,14 @@ func (g *gen) panel(p panelKind) {
 			g.VBROADCASTSS(x.at(c, tile.Q8XM), r)
 			for v := range p.vecs {
 				g.VFMADD231PS(mem(scales[v], 64), r, acc[v][c])
+			}
+		}
+	}
+	for k := range 2 {
+		for c := 0; p.off16 && c < p.cols; c++ {
+			r := g.minusHalfSum(x, c, 0, k)
+			for v := range p.vecs {
+				g.VFMADD231PS(mem(scales[v], 128+k*64), r, acc[v][c])
 			}
 		}
 	}

@@ -1,0 +1,23 @@
+//go:build linux && amd64 && !purego
+
+package amd64
+
+func init() {
+	keep = append(keep,
+		Gemv_iq4_nlx16_q8x_16x1_avx2, Expand_iq4_nlx16_codes_16x32_avx2, Gemv_iq4_nlx16_q8x_16x1_avxvnni,
+		Expand_iq4_nlx16_codes_16x32_avxvnni, Gemv_iq4_xsx16_q8x_16x1_avx2, Expand_iq4_xsx16_codes_16x32_avx2,
+		Gemv_iq4_xsx16_q8x_16x1_avxvnni, Expand_iq4_xsx16_codes_16x32_avxvnni, Gemv_mxfp4x16_q8x_16x1_avx2,
+		Expand_mxfp4x16_codes_16x32_avx2, Gemv_mxfp4x16_q8x_16x1_avxvnni, Expand_mxfp4x16_codes_16x32_avxvnni,
+		Gemv_nvfp4x16_q8x_16x1_avx2, Expand_nvfp4x16_codes_16x32_avx2, Gemv_nvfp4x16_q8x_16x1_avxvnni,
+		Expand_nvfp4x16_codes_16x32_avxvnni, Panel_u5g_q8x_8x1_avx2, Panel_u5g_q8x_8x2_avx2, Panel_u5g_q8x_8x4_avx2,
+		Panel_u4g_q8x_8x1_avx2, Panel_u4g_q8x_8x2_avx2, Panel_u4g_q8x_8x4_avx2, Panel_u4n_q8x_8x1_avx2, Panel_u4n_q8x_8x2_avx2,
+		Panel_u4n_q8x_8x4_avx2, Panel_u7n_q8x_8x1_avxvnni, Panel_u7n_q8x_8x2_avxvnni, Panel_u7n_q8x_8x4_avxvnni,
+		Panel_u7n_q8x_8x6_avxvnni, Gemv_q1_0x16_q8x_16x1_avx2, Expand_q1_0x16_codes_16x32_avx2, Gemv_q1_0x16_q8x_16x1_avxvnni,
+		Expand_q1_0x16_codes_16x32_avxvnni, Gemv_q2_0x16_q8x_16x1_avx2, Expand_q2_0x16_codes_16x32_avx2, Gemv_q2_0x16_q8x_16x1_avxvnni,
+		Expand_q2_0x16_codes_16x32_avxvnni, Gemv_q2_kx16_q8x_16x1_avx2, Expand_q2_kx16_codes_16x32_avx2, Gemv_q2_kx16_q8x_16x1_avxvnni,
+		Expand_q2_kx16_codes_16x32_avxvnni, Gemv_q3_kx16_q8x_16x1_avx2, Expand_q3_kx16_codes_16x32_avx2, Gemv_q3_kx16_q8x_16x1_avxvnni,
+		Expand_q3_kx16_codes_16x32_avxvnni, Gemv_tq1_0x16_q8x_16x1_avx2, Expand_tq1_0x16_codes_16x32_avx2,
+		Gemv_tq1_0x16_q8x_16x1_avxvnni, Expand_tq1_0x16_codes_16x32_avxvnni, Gemv_tq2_0x16_q8x_16x1_avx2,
+		Expand_tq2_0x16_codes_16x32_avx2, Gemv_tq2_0x16_q8x_16x1_avxvnni, Expand_tq2_0x16_codes_16x32_avxvnni,
+	)
+}
