@@ -10,7 +10,9 @@ var _ = register("mistral3", mistral3)
 
 // mistral3 is Ministral 3 and Mistral 3: as llama; queries far from the beginning may be scaled up.
 func mistral3(b *Builder) {
-	a := Attn{Rope: b.RopeTable(b.Rotation()), Scale: float32(b.Float("attention.scale", 0)), Temper: b.temper()}
+	r := b.Rotation()
+	r.LogMul = b.Float("rope.scaling.yarn_log_multiplier", 0)
+	a := Attn{Rope: b.RopeTable(r), Scale: float32(b.Float("attention.scale", 0)), Temper: b.temper()}
 	x := b.Embed(1)
 	b.Layers(func(int) {
 		x = b.Add(b.SelfAttention(b.Norm(x, "attn_norm.weight"), a), x)

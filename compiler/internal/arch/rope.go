@@ -32,7 +32,8 @@ type Rotation struct {
 	Ext                float64 // YaRN: share of the ramp, 1
 	Magnitude          float64 // multiplies cos and sin besides YaRN's own factor
 
-	Turned, Cycle uint32 // of every Cycle pairs only the first Turned are rotated; 0: all
+	LogMul        float64 // YaRN: its own factor is divided by 1 + 0.1·LogMul·ln Factor
+	Turned, Cycle uint32  // of every Cycle pairs only the first Turned are rotated; 0: all
 }
 
 // Rotation reads the file's rotation: dimension count, base, scaling, and the factors of rope_freqs.weight.
@@ -183,11 +184,12 @@ func (r Rotation) ramp() (low, high float64) {
 	return max(0, math.Floor(turns(r.BetaFast))), min(float64(r.Dims)-1, math.Ceil(turns(r.BetaSlow)))
 }
 
-// yarnMagnitude is 1 + 0.1·ln(factor) for factors above 1: longer contexts flatten the softmax, which this undoes.
+// yarnMagnitude is 1 + 0.1·ln(factor) for factors above 1: longer contexts flatten the softmax, which this undoes; some models undo it in part themselves.
 func (r Rotation) yarnMagnitude() *big.Float {
 	if r.Factor <= 1 || r.Ext == 0 {
 		return newBig(1)
 	}
 	m := zero().Quo(bigLn(newBig(r.Factor)), newBig(10))
-	return m.Add(m, newBig(1))
+	all := zero().Mul(m, newBig(r.LogMul))
+	return zero().Quo(m.Add(m, newBig(1)), all.Add(all, newBig(1)))
 }
