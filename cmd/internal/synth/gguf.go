@@ -1,0 +1,185 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"strings"
+)
+
+// Types of tensors and of values, by their numbers in the file.
+const (
+	typeF32 = 0
+	typeF16 = 1
+
+	kindUint32  = 4
+	kindInt32   = 5
+	kindFloat32 = 6
+	kindBool    = 7
+	kindString  = 8
+	kindArray   = 9
+)
+
+// model is a file in the making.
+type model struct {
+	name, arch string
+	kv         []pair
+	tensors    []tensor
+	size
+}
+
+type pair struct {
+	key   string
+	value any
+}
+
+type tensor struct {
+	name string
+	dims []uint64
+	typ  uint32
+	data []byte
+}
+
+// size is what all recipes share unless they say otherwise.
+type size struct {
+	layers, embd, heads, kvHeads, dim, ff, vocab, context uint32
+}
+
+func newModel(name string) *model {
+	arch, _, _ := strings.Cut(name, "+")
+	m := &model{name: name, arch: arch, size: size{layers: 4, embd: 256, heads: 4, kvHeads: 2, dim: 64, ff: 384, vocab: 128, context: 256}}
+	m.kv = append(m.kv, pair{"general.architecture", arch}, pair{"general.name", "n/a"})
+	return m
+}
+
+// set gives a hyperparameter; a key of the architecture unless it has a dot at its beginning.
+func (m *model) set(key string, value any) {
+	if strings.HasPrefix(key, ".") {
+		key = key[1:]
+	} else {
+		key = m.arch + "." + key
+	}
+	m.kv = append(m.kv, pair{key, value})
+}
+
+// random numbers of a tensor follow from its name and the model's.
+func (m *model) random(name string) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%s", m.name, name)
+	return rand.New(rand.NewPCG(h.Sum64(), 1))
+}
+
+// mat adds a matrix, or one per expert: F16, deviation gain/√columns.
+func (m *model) mat(name string, gain float64, dims ...uint32) {
+	m.add(name, typeF16, 0, gain/math.Sqrt(float64(dims[0])), dims)
+}
+
+// mat32 is mat in float32.
+func (m *model) mat32(name string, gain float64, dims ...uint32) {
+	m.add(name, typeF32, 0, gain/math.Sqrt(float64(dims[0])), dims)
+}
+
+// vec adds a float32 tensor around a mean.
+func (m *model) vec(name string, mean, deviation float64, dims ...uint32) {
+	m.add(name, typeF32, mean, deviation, dims)
+}
+
+func (m *model) add(name string, typ uint32, mean, deviation float64, dims []uint32) {
+	t := tensor{name: name, typ: typ}
+	n := 1
+	for _, d := range dims {
+		t.dims = append(t.dims, uint64(d))
+		n *= int(d)
+	}
+	r := m.random(name)
+	for range n {
+		v := float32(mean + deviation*r.NormFloat64())
+		if typ == typeF16 {
+			t.data = binary.LittleEndian.AppendUint16(t.data, half(v))
+		} else {
+			t.data = binary.LittleEndian.AppendUint32(t.data, math.Float32bits(v))
+		}
+	}
+	m.tensors = append(m.tensors, t)
+}
+
+// half rounds to IEEE half; infinities and NaN do not occur.
+func half(v float32) uint16 {
+	b := math.Float32bits(v)
+	sign := uint16(b >> 16 & 0x8000)
+	a := math.Abs(float64(v))
+	if a < 0x1p-14 {
+		return sign | uint16(math.RoundToEven(a*0x1p24))
+	}
+	_, e := math.Frexp(a)
+	return sign | uint16(int(math.RoundToEven(math.Ldexp(a, 11-e)))-1024+(e+14)<<10)
+}
+
+const alignment = 32
+
+func (m *model) bytes() []byte {
+	b := append([]byte("GGUF"), 3, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(m.tensors)))
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(m.kv)))
+	for _, p := range m.kv {
+		b = value(text(b, p.key), p.value)
+	}
+	offset := uint64(0)
+	for _, t := range m.tensors {
+		b = text(b, t.name)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(t.dims)))
+		for _, d := range t.dims {
+			b = binary.LittleEndian.AppendUint64(b, d)
+		}
+		b = binary.LittleEndian.AppendUint32(b, t.typ)
+		b = binary.LittleEndian.AppendUint64(b, offset)
+		offset += uint64(len(t.data)+alignment-1) / alignment * alignment
+	}
+	for _, t := range m.tensors {
+		b = append(pad(b), t.data...)
+	}
+	return pad(b)
+}
+
+func pad(b []byte) []byte { return append(b, make([]byte, -len(b)&(alignment-1))...) }
+
+func text(b []byte, s string) []byte {
+	return append(binary.LittleEndian.AppendUint64(b, uint64(len(s))), s...)
+}
+
+// value appends a kind and a value.
+func value(b []byte, v any) []byte {
+	u32 := binary.LittleEndian.AppendUint32
+	array := func(kind uint32, n int, each func(b []byte, i int) []byte) []byte {
+		b = binary.LittleEndian.AppendUint64(u32(u32(b, kindArray), kind), uint64(n))
+		for i := range n {
+			b = each(b, i)
+		}
+		return b
+	}
+	switch v := v.(type) {
+	case uint32:
+		return u32(u32(b, kindUint32), v)
+	case int:
+		return u32(u32(b, kindUint32), uint32(v))
+	case float64:
+		return u32(u32(b, kindFloat32), math.Float32bits(float32(v)))
+	case bool:
+		return append(u32(b, kindBool), map[bool]byte{true: 1}[v])
+	case string:
+		return text(u32(b, kindString), v)
+	case []uint32:
+		return array(kindUint32, len(v), func(b []byte, i int) []byte { return u32(b, v[i]) })
+	case []int32:
+		return array(kindInt32, len(v), func(b []byte, i int) []byte { return u32(b, uint32(v[i])) })
+	case []float32:
+		return array(kindFloat32, len(v), func(b []byte, i int) []byte { return u32(b, math.Float32bits(v[i])) })
+	case []bool:
+		return array(kindBool, len(v), func(b []byte, i int) []byte { return append(b, map[bool]byte{true: 1}[v[i]]) })
+	case []string:
+		return array(kindString, len(v), func(b []byte, i int) []byte { return text(b, v[i]) })
+	}
+	panic(fmt.Sprintf("synth: value of type %T", v))
+}

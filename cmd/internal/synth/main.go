@@ -1,0 +1,43 @@
+// Command synth writes tiny models with random weights, one per architecture, so that every architecture can be compiled, run and compared:
+//
+//	go run ./cmd/internal/synth -o FOLDER [ARCHITECTURE…]
+//
+// A model is F16 with float32 vectors, has a vocabulary of 128 ids and no tokenizer, and is the same for ever: its numbers follow from its name.
+//
+// gguf.go writes files, recipes.go says what tensors and keys each architecture has. It must not know how anything is compiled or computed.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+func main() {
+	dir := flag.String("o", ".", "folder to write to")
+	flag.Parse()
+	names := flag.Args()
+	if len(names) == 0 {
+		for n := range recipes {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+	}
+	for _, n := range names {
+		f, ok := recipes[n]
+		if !ok {
+			fmt.Fprintf(os.Stderr, "synth: no recipe for %q\n", n)
+			os.Exit(2)
+		}
+		m := newModel(n)
+		f(m)
+		path := filepath.Join(*dir, "synth-"+n+".gguf")
+		if err := os.WriteFile(path, m.bytes(), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "synth:", err)
+			os.Exit(1)
+		}
+		fmt.Println(path)
+	}
+}

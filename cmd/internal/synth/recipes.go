@@ -1,0 +1,243 @@
+package main
+
+import "fmt"
+
+// recipes by name: an architecture, or an architecture, a plus and what is special.
+var recipes = map[string]func(m *model){
+	"nemotron": func(m *model) {
+		m.basics("attention.layer_norm_epsilon")
+		m.set("rope.dimension_count", m.dim/2)
+		m.outside(true, true)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", true)
+			m.attention(p)
+			m.norm(p+"ffn_norm", true)
+			m.plain(p)
+		})
+	},
+	"smollm3":  llamaLike,
+	"ernie4_5": llamaLike,
+	"seed_oss": func(m *model) {
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.outside(true, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.biases(p)
+			m.norm(p+"post_attention_norm", false)
+			m.gated(p)
+		})
+	},
+	"hunyuan-dense": func(m *model) {
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.set("rope.scaling.alpha", 8.0)
+		m.outside(true, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.headNorms(p, m.dim)
+			m.norm(p+"ffn_norm", false)
+			m.gated(p)
+		})
+	},
+	"mistral3": func(m *model) {
+		llamaLike(m)
+		m.set("attention.temperature_scale", 0.1)
+		m.set("rope.scaling.type", "yarn")
+		m.set("rope.scaling.factor", 4.0)
+		m.set("rope.scaling.original_context_length", 16)
+		m.set("rope.scaling.yarn_log_multiplier", 1.0)
+		m.set("rope.scaling.yarn_beta_fast", 32.0)
+		m.set("rope.scaling.yarn_beta_slow", 1.0)
+	},
+	"phi3": func(m *model) { // with fused matrices and longrope, which the long factors apply to
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.set("rope.scaling.type", "longrope")
+		m.set("rope.scaling.original_context_length", 64)
+		m.set("rope.scaling.attn_factor", 1.19)
+		m.outside(true, false)
+		m.vec("rope_factors_long.weight", 3, 0.4, m.dim/2)
+		m.vec("rope_factors_short.weight", 1, 0.05, m.dim/2)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.mat(p+"attn_qkv.weight", 1, m.embd, (m.heads+2*m.kvHeads)*m.dim)
+			m.mat(p+"attn_output.weight", 1, m.heads*m.dim, m.embd)
+			m.norm(p+"ffn_norm", false)
+			m.mat(p+"ffn_up.weight", 1, m.embd, 2*m.ff)
+			m.mat(p+"ffn_down.weight", 1, m.ff, m.embd)
+		})
+	},
+	"exaone4": func(m *model) { // the model with windows has 64 layers
+		m.layers, m.embd, m.heads, m.kvHeads, m.dim, m.ff = 64, 64, 2, 1, 32, 96
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.set("attention.sliding_window", 16)
+		m.outside(true, false)
+		m.each(func(p string) {
+			m.attention(p)
+			m.headNorms(p, m.dim)
+			m.vec(p+"post_attention_norm.weight", 0.3, 0.05, m.embd) // small steps: errors do not grow through so many layers
+			m.gated(p)
+			m.vec(p+"post_ffw_norm.weight", 0.3, 0.05, m.embd)
+		})
+	},
+	"gemma2": func(m *model) {
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.set("attention.sliding_window", 16)
+		m.set("attn_logit_softcapping", 50.0)
+		m.set("final_logit_softcapping", 30.0)
+		m.outside(false, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.norm(p+"post_attention_norm", false)
+			m.norm(p+"ffn_norm", false)
+			m.gated(p)
+			m.norm(p+"post_ffw_norm", false)
+		})
+	},
+	"gemma4": func(m *model) {
+		const dim, wide, perLayer = 32, 64, 32
+		m.layers, m.dim = 8, wide
+		swa := []bool{true, true, false, true, true, false, true, false}
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.set("attention.sliding_window", 16)
+		m.set("attention.sliding_window_pattern", swa)
+		m.set("attention.shared_kv_layers", 2)
+		m.set("attention.key_length_swa", dim)
+		m.set("attention.value_length_swa", dim)
+		m.set("rope.dimension_count", wide)
+		m.set("rope.dimension_count_swa", dim)
+		m.set("rope.freq_base", 1e6)
+		m.set("rope.freq_base_swa", 1e4)
+		m.set("embedding_length_per_layer_input", perLayer)
+		m.set("final_logit_softcapping", 30.0)
+		m.outside(false, false)
+		m.vec("rope_freqs.weight", 2, 0.3, wide/2)
+		m.mat("per_layer_token_embd.weight", 1, perLayer*m.layers, m.vocab)
+		m.mat("per_layer_model_proj.weight", 1, m.embd, perLayer*m.layers)
+		m.norm("per_layer_proj_norm", false, perLayer)
+		for i := range m.layers {
+			p := fmt.Sprintf("blk.%d.", i)
+			if m.dim = wide; swa[i] {
+				m.dim = dim
+			}
+			m.norm(p+"attn_norm", false)
+			m.mat(p+"attn_q.weight", 1, m.embd, m.heads*m.dim)
+			m.vec(p+"attn_q_norm.weight", 0.2, 0.02, m.dim) // attention is not scaled
+			if i < m.layers-2 {
+				m.mat(p+"attn_k.weight", 1, m.embd, m.kvHeads*m.dim)
+				m.norm(p+"attn_k_norm", false, m.dim)
+				if swa[i] { // full layers take values from keys
+					m.mat(p+"attn_v.weight", 1, m.embd, m.kvHeads*m.dim)
+				}
+			}
+			m.mat(p+"attn_output.weight", 1, m.heads*m.dim, m.embd)
+			m.norm(p+"post_attention_norm", false)
+			m.norm(p+"ffn_norm", false)
+			m.gated(p)
+			m.norm(p+"post_ffw_norm", false)
+			m.mat(p+"inp_gate.weight", 1, m.embd, perLayer)
+			m.mat(p+"proj.weight", 1, perLayer, m.embd)
+			m.norm(p+"post_norm", false)
+			m.vec(p+"layer_output_scale.weight", 0.8, 0.1, 1)
+		}
+	},
+}
+
+// llamaLike is the plain form.
+func llamaLike(m *model) {
+	m.basics("attention.layer_norm_rms_epsilon")
+	m.outside(true, false)
+	m.each(func(p string) {
+		m.norm(p+"attn_norm", false)
+		m.attention(p)
+		m.norm(p+"ffn_norm", false)
+		m.gated(p)
+	})
+}
+
+// basics are the keys that all have.
+func (m *model) basics(epsilon string) {
+	m.set("block_count", m.layers)
+	m.set("context_length", m.context)
+	m.set("embedding_length", m.embd)
+	m.set("feed_forward_length", m.ff)
+	m.set("attention.head_count", m.heads)
+	m.set("attention.head_count_kv", m.kvHeads)
+	m.set("attention.key_length", m.dim)
+	m.set("attention.value_length", m.dim)
+	m.set("vocab_size", m.vocab)
+	m.set(epsilon, 1e-5)
+	tokens := make([]string, m.vocab)
+	for i := range tokens {
+		tokens[i] = fmt.Sprintf("tok_%d", i)
+	}
+	m.set(".tokenizer.ggml.model", "test")
+	m.set(".tokenizer.ggml.tokens", tokens)
+	m.set(".tokenizer.ggml.token_type", func() []int32 {
+		t := make([]int32, m.vocab)
+		for i := range t {
+			t[i] = 1
+		}
+		return t
+	}())
+	m.set(".tokenizer.ggml.scores", make([]float32, m.vocab))
+	m.set(".tokenizer.ggml.merges", []string{})
+}
+
+// outside are the tensors outside layers.
+func (m *model) outside(untied, bias bool) {
+	m.add("token_embd.weight", typeF16, 0, 0.3, []uint32{m.embd, m.vocab})
+	m.norm("output_norm", bias)
+	if untied {
+		m.mat("output.weight", 3, m.embd, m.vocab)
+	}
+}
+
+func (m *model) each(f func(prefix string)) {
+	for i := range m.layers {
+		f(fmt.Sprintf("blk.%d.", i))
+	}
+}
+
+// norm is a norm's weight and, if asked for, its bias; of the embedding's width unless another is given.
+func (m *model) norm(name string, bias bool, width ...uint32) {
+	n := m.embd
+	if len(width) > 0 {
+		n = width[0]
+	}
+	m.vec(name+".weight", 1, 0.1, n)
+	if bias {
+		m.vec(name+".bias", 0, 0.1, n)
+	}
+}
+
+func (m *model) headNorms(p string, n uint32) {
+	m.norm(p+"attn_q_norm", false, n)
+	m.norm(p+"attn_k_norm", false, n)
+}
+
+func (m *model) attention(p string) {
+	m.mat(p+"attn_q.weight", 1, m.embd, m.heads*m.dim)
+	m.mat(p+"attn_k.weight", 1, m.embd, m.kvHeads*m.dim)
+	m.mat(p+"attn_v.weight", 1, m.embd, m.kvHeads*m.dim)
+	m.mat(p+"attn_output.weight", 1, m.heads*m.dim, m.embd)
+}
+
+// biases are those of query, key and value.
+func (m *model) biases(p string) {
+	m.vec(p+"attn_q.bias", 0, 0.1, m.heads*m.dim)
+	m.vec(p+"attn_k.bias", 0, 0.1, m.kvHeads*m.dim)
+	m.vec(p+"attn_v.bias", 0, 0.1, m.kvHeads*m.dim)
+}
+
+func (m *model) gated(p string) {
+	m.mat(p+"ffn_gate.weight", 1, m.embd, m.ff)
+	m.mat(p+"ffn_up.weight", 1, m.embd, m.ff)
+	m.mat(p+"ffn_down.weight", 1, m.ff, m.embd)
+}
+
+func (m *model) plain(p string) {
+	m.mat(p+"ffn_up.weight", 1, m.embd, m.ff)
+	m.mat(p+"ffn_down.weight", 1, m.ff, m.embd)
+}
