@@ -185,7 +185,11 @@ func (b *build) pack(ctx context.Context, f *os.File) error {
 		Source: b.set, Items: b.items, Tensors: d.Tensors, Slots: d.Slots, Layouts: b.tiles.Layouts,
 		Workers: b.opt.Workers, Progress: report.add,
 	}, f)
-	return errors.Join(err, sums.Wait(err == nil))
+	if err := errors.Join(err, sums.Wait(err == nil)); err != nil {
+		return err
+	}
+	// Headers, gaps, weights and digests were read one after the other: they belong together only if the files stayed what they were.
+	return b.set.Unchanged()
 }
 
 // seal computes the digests of what was packed and writes everything else.

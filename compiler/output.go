@@ -20,21 +20,30 @@ type output struct {
 	done bool
 }
 
-// createOutput opens path's partial file. It refuses to write over one of the source's files (set may be nil).
+// createOutput opens path's partial file. It refuses to write over one of the source's files (set may be nil), and through a link that somebody put in the partial file's place.
 func createOutput(path string, set *gguf.Set) (*output, error) {
-	if st, err := os.Stat(path); err == nil {
-		if !st.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s exists and is no regular file; name another output", path)
+	name := path + partialSuffix
+	for _, p := range []string{path, name} {
+		stat := os.Stat
+		if p == name {
+			stat = os.Lstat
 		}
-		if set != nil {
-			for _, f := range set.Files {
-				if src, err := os.Stat(f.Path); err == nil && os.SameFile(st, src) {
-					return nil, fmt.Errorf("%s is the source; name another output", path)
-				}
+		st, err := stat(p)
+		if err != nil {
+			continue
+		}
+		if !st.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s exists and is no regular file; remove it or name another output", p)
+		}
+		if set == nil {
+			continue
+		}
+		for _, f := range set.Files {
+			if src, err := os.Stat(f.Path); err == nil && os.SameFile(st, src) {
+				return nil, fmt.Errorf("%s is the source; name another output", p)
 			}
 		}
 	}
-	name := path + partialSuffix
 	for range 8 {
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
@@ -57,7 +66,7 @@ func createOutput(path string, set *gguf.Set) (*output, error) {
 
 func same(f *os.File, name string) bool {
 	a, err1 := f.Stat()
-	b, err2 := os.Stat(name)
+	b, err2 := os.Lstat(name)
 	return err1 == nil && err2 == nil && os.SameFile(a, b)
 }
 

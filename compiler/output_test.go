@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"jns/compiler/internal/gguf"
 )
 
 func entries(t *testing.T, dir string) []string {
@@ -142,4 +145,45 @@ func TestKilledCompilationLeavesNoFileUnderTheTargetName(t *testing.T) {
 	}
 	compile(t, Options{Source: src, Output: out})
 	require.Equal(t, []string{"m.jns"}, entries(t, filepath.Dir(out)))
+}
+
+func TestASourceThatChangesMeanwhileMakesNoContainer(t *testing.T) {
+	src := write(t, small("llama").file())
+	dir := t.TempDir()
+	st, err := os.Stat(src)
+	require.NoError(t, err)
+	_, err = Compile(context.Background(), Options{Source: src, Output: filepath.Join(dir, "m.jns"), Progress: func(p Progress) {
+		if p.Phase == "pack" {
+			f, err := os.OpenFile(src, os.O_WRONLY, 0)
+			require.NoError(t, err)
+			_, err = f.WriteAt([]byte{1}, st.Size()-1)
+			require.NoError(t, errors.Join(err, f.Close()))
+			require.NoError(t, os.Chtimes(src, time.Time{}, st.ModTime().Add(time.Second))) // whatever the clock of the file system
+		}
+	}})
+	require.ErrorIs(t, err, gguf.ErrChanged)
+	require.ErrorContains(t, err, src)
+	require.Empty(t, entries(t, dir))
+}
+
+func TestThePartialFileIsNeitherTheSourceNorALink(t *testing.T) {
+	dir := t.TempDir()
+	b, err := os.ReadFile(write(t, small("llama").file()))
+	require.NoError(t, err)
+	src := filepath.Join(dir, "m.jns.partial")
+	require.NoError(t, os.WriteFile(src, b, 0o600))
+	_, err = Compile(context.Background(), Options{Source: src, Output: filepath.Join(dir, "m.jns")})
+	require.ErrorContains(t, err, "is the source")
+	still, err := os.ReadFile(src)
+	require.NoError(t, err)
+	require.Equal(t, b, still)
+
+	victim := filepath.Join(dir, "victim")
+	require.NoError(t, os.WriteFile(victim, []byte("precious"), 0o600))
+	require.NoError(t, os.Symlink(victim, filepath.Join(dir, "n.jns.partial")))
+	_, err = Compile(context.Background(), Options{Source: src, Output: filepath.Join(dir, "n.jns")})
+	require.ErrorContains(t, err, "no regular file")
+	still, err = os.ReadFile(victim)
+	require.NoError(t, err)
+	require.Equal(t, "precious", string(still))
 }

@@ -17,6 +17,8 @@ var (
 	ErrUnsupported = errors.New("unsupported GGUF file")
 	// ErrMissingPart means a split set is incomplete.
 	ErrMissingPart = errors.New("missing part of a split GGUF model")
+	// ErrChanged means somebody wrote to a file while it was being read: what was read is neither the old model nor the new one. It blames no input.
+	ErrChanged = errors.New("the file changed while it was read; try again when nobody writes to it")
 )
 
 // Error is a problem and its place. Key and Tensor are empty where they do not apply.

@@ -19,8 +19,14 @@ type Set struct {
 	Meta              // key-values of all parts, the first part's first, split.* as the first part has it
 	Tensors []*Tensor // of all parts, in part order, then table order
 
-	byName  map[string]*Tensor
-	closers []io.Closer
+	byName map[string]*Tensor
+	opened []opened
+}
+
+// opened is a file that Open opened, as it was before its first byte was read.
+type opened struct {
+	*os.File
+	was fs.FileInfo
 }
 
 const (
@@ -107,10 +113,10 @@ func (s *Set) openFile(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, r)
 	if info, err = r.Stat(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.Close())
 	}
+	s.opened = append(s.opened, opened{r, info})
 	f, err := Parse(r, info.Size())
 	if err != nil {
 		return nil, withFile(err, path)
@@ -327,12 +333,26 @@ func (s *Set) ReaderAt(shard int) *io.SectionReader {
 	return io.NewSectionReader(s.Files[shard].r, 0, int64(s.Files[shard].Size))
 }
 
+// Unchanged fails with ErrChanged if the size or the time of a file that Open opened is another one than before it was read. Ask when all is read.
+func (s *Set) Unchanged() error {
+	for _, o := range s.opened {
+		is, err := o.Stat()
+		if err != nil {
+			return err
+		}
+		if is.Size() != o.was.Size() || !is.ModTime().Equal(o.was.ModTime()) {
+			return &Error{File: o.Name(), Offset: -1, Err: ErrChanged}
+		}
+	}
+	return nil
+}
+
 // Close closes the files that Open opened. Arrays and reads fail afterwards.
 func (s *Set) Close() error {
 	var errs []error
-	for _, c := range s.closers {
-		errs = append(errs, c.Close())
+	for _, o := range s.opened {
+		errs = append(errs, o.Close())
 	}
-	s.closers = nil
+	s.opened = nil
 	return errors.Join(errs...)
 }
