@@ -36,9 +36,9 @@ var sets = []struct {
 	products []product
 	floats   []floatProduct
 }{
-	{cpu.AVX512VNNI, slices.Concat(avx512Products, avx512Low), avx512Floats},
-	{cpu.AVXVNNI, slices.Concat(avxvnniProducts, avxvnniLow), nil}, // VNNI has nothing for floats: they fall to AVX2
-	{cpu.AVX2, slices.Concat(avx2Products, avx2Low), avx2Floats},
+	{cpu.AVX512VNNI, slices.Concat(avx512Products, avx512Low, avx512Booked), avx512Floats},
+	{cpu.AVXVNNI, slices.Concat(avxvnniProducts, avxvnniLow, avxvnniBooked), nil}, // VNNI has nothing for floats: they fall to AVX2
+	{cpu.AVX2, slices.Concat(avx2Products, avx2Low, avx2Booked), avx2Floats},
 }
 
 var avx512U8s = &panelSet{

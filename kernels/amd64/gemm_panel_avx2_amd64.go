@@ -112,6 +112,21 @@ func Panel_u5g_q8x_8x4_avx2(a *GemmArgs)
 // multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
+func Panel_u8g_q8x_8x1_avx2(a *GemmArgs)
+
+// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+//
+//go:noescape
+func Panel_u8g_q8x_8x2_avx2(a *GemmArgs)
+
+// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+//
+//go:noescape
+func Panel_u8g_q8x_8x4_avx2(a *GemmArgs)
+
+// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+//
+//go:noescape
 func Panel_u4g_q8x_8x1_avx2(a *GemmArgs)
 
 // multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.

@@ -42,6 +42,7 @@ func panels(s isa) []panelKind {
 			{kind: "u5m", bits: 5, groups: 1, off: true},
 			{kind: "u6g", bits: 6, bias: 32, groups: 2},
 			{kind: "u5g", bits: 5, bias: 16, groups: 2},
+			{kind: "u8g", bits: 8, bias: 128, groups: 2},
 			{kind: "u4g", bits: 4, bias: 8, groups: 2},
 			{kind: "u4n", bits: 4, groups: 2, off16: true},
 		}

@@ -1,0 +1,399 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"jns/kernels/tile"
+)
+
+// booked is a format of a code book. All have eight sub-blocks of 32 columns and d in stream 0.
+type booked struct {
+	layout string
+	s0, s1 int
+	bits   int // width of a code as dot takes it
+	bias   int // what the code is above its value: 9, 15 or 128
+	groups int
+	lift   int // added to codes for the panels of sets without VPDPBUSD
+
+	// magnitude: sets without VPDPBUSD take code's bytes as magnitudes and the bytes of state.sign as signs.
+	magnitude bool
+	// consts emits what stays in registers for the whole of a function with n columns.
+	consts func(w *state, n int)
+	// head emits what a block needs once, begin what a sub-block does.
+	head  func(w *state, h int)
+	begin func(w *state, j, h int)
+	code  func(w *state, j, t, h int, dst vec)
+	scale func(w *state, j, k, h int, dst vec)
+	// points are the elements of the book where an index is kept: without VPERMB it is looked up in memory, when weights are expanded.
+	points *points
+}
+
+// points says how the index of a group is found and what it stands for: per sub-block a dword of bytes of the index, one per group of
+// eight (of four: two dwords), and of 512 points of eight the ninth bits at bits 28… of the dword of signs.
+type points struct {
+	book   *tile.Book
+	at     int // offset of sub-block 0
+	sub    int // bytes to the next
+	fours  bool
+	signAt int // offset of the dword of signs in a sub-block
+}
+
+// state is weights and what formats of code books keep in registers.
+type state struct {
+	*weights
+	n      int
+	tables []operand.Op // of codes
+	masks  []operand.Op // the place of a sign
+	ctrl   []operand.Op // places of levels
+	books  [2][]operand.Op
+	k      []reg.OpmaskVirtual
+	upper  reg.OpmaskVirtual // bytes 2 and 3 of every dword
+	zero   vec
+	floats operand.Op // scales
+	shifts [2][4]vec  // IQ1: by group of eight
+	signs  [2]vec
+	up     [2]vec // signs of the second half, two bits down
+	level  [2][4]vec
+	sign   vec // set by code for magnitudes
+}
+
+var _ = func() int {
+	for _, s := range isas {
+		for _, f := range bookeds {
+			emit(source{"gemm_" + f.layout + "_" + s.name, "GemmArgs", s.width == 32, func(c *build.Context) {
+				g := newGen(c, s)
+				if f.points != nil && s.width == 32 {
+					g.expandPoints(f)
+					return
+				}
+				cols := []int{1, 2}
+				if s == avx512vnni {
+					cols = []int{1, 2, 3, 4, 5, 6, 8}
+				}
+				for _, n := range cols {
+					g.gemvBooked(f, n)
+				}
+				g.expandBooked(f)
+			}})
+		}
+	}
+	return 0
+}()
+
+// table is a constant of bytes.
+func (g *gen) table(name string, b []byte) operand.Mem {
+	name += "_" + g.name
+	if m, ok := g.shuf[name]; ok {
+		return m
+	}
+	m := g.StaticGlobal(name)
+	g.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i := range b {
+		g.AddDatum(i, operand.U8(b[i]))
+	}
+	g.shuf[name] = m
+	return m
+}
+
+// keep loads a constant into a register for the rest of the function, if yes.
+func (g *gen) keep(m operand.Mem, yes bool) operand.Op {
+	if !yes {
+		return m
+	}
+	v := g.vec()
+	g.load(m, v)
+	return v
+}
+
+// reg gives a constant in a register.
+func (w *state) reg(o operand.Op) vec {
+	if v, ok := o.(vec); ok {
+		return v
+	}
+	v := w.vec()
+	w.load(o, v)
+	return v
+}
+
+// biasFrom emits the start of a sum of group k of codes with a bias: −bias·Σq.
+func (g *gen) biasFrom(f booked, at func(off int) operand.Mem, k int) func(acc vec) {
+	start := g.biasStart(128, at, f.groups, k)
+	return func(acc vec) {
+		start(acc)
+		if f.bias == 128 {
+			return
+		}
+		t := g.vec()
+		g.VPSRAD(operand.U8(7), acc, t)
+		switch f.bias {
+		case 9:
+			g.VPSRAD(operand.U8(4), acc, acc)
+			g.VPADDD(t, acc, acc)
+		case 15:
+			g.VPSRAD(operand.U8(3), acc, acc)
+			g.VPSUBD(t, acc, acc)
+		default:
+			panic("bias")
+		}
+	}
+}
+
+// gemvBooked is gemv for formats of code books.
+func (g *gen) gemvBooked(f booked, n int) {
+	a := g.begin(fmt.Sprintf("Gemv_%s_q8x_16x%d_%s", f.layout, n, g.name),
+		fmt.Sprintf("multiplies %s weights with %d quantised rows of activations.", f.layout, n))
+	hs := g.halves()
+	y := g.field(a, argY)
+	tiles := g.field(a, argTiles)
+	p0, p1 := g.field(a, argP0), g.field(a, argP1)
+	w := &state{weights: &weights{gen: g, p0: g.GP64(), p1: g.GP64()}, n: n}
+	f.consts(w, n)
+
+	g.Label("tile")
+	g.MOVQ(p0, w.p0)
+	g.MOVQ(p1, w.p1)
+	x := g.columns(g.field(a, argX), g.field(a, argXStride), n)
+	blocks := g.field(a, argBlocks)
+	acc := make([][]vec, hs)
+	for h := range acc {
+		acc[h] = g.vecs(n)
+		for _, v := range acc[h] {
+			g.zero(v)
+		}
+	}
+	g.Label("block")
+	for h := range hs {
+		g.bookedBlock(f, w, x, n, h, acc[h])
+	}
+	g.advance(x, 8*tile.Q8XBytes)
+	g.ADDQ(imm(f.s0), w.p0)
+	g.ADDQ(imm(f.s1), w.p1)
+	g.DECQ(blocks)
+	g.JNZ(operand.LabelRef("block"))
+
+	out := g.columns(y, g.field(a, argYStride), n)
+	for h := range hs {
+		for c := range n {
+			g.VMOVUPS(acc[h][c], out.at(c, h*g.width))
+		}
+	}
+	g.ADDQ(imm(64), y)
+	g.ADDQ(mem(a, argStride), p0)
+	g.ADDQ(mem(a, argStride), p1)
+	g.DECQ(tiles)
+	g.JNZ(operand.LabelRef("tile"))
+	g.end()
+}
+
+// bookedBlock adds the products of half h of the rows of a block to acc, by column.
+func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
+	f.head(w, h)
+	line := 0
+	steps := 8 / f.groups
+	magnitude := f.magnitude && !g.vnni
+	for j := range 8 {
+		xd := j * tile.Q8XBytes
+		f.begin(w, j, h)
+		for k := range f.groups {
+			g.Commentf("sub-block %d, scale %d", j, k)
+			d := g.dot(f.bits, n)
+			for c := range n {
+				if magnitude {
+					d.start(c, nil)
+					continue
+				}
+				d.start(c, g.biasFrom(f, func(off int) operand.Mem { return x.at(c, xd+off) }, k))
+			}
+			for t := range steps {
+				item := k*steps + t
+				for want := (j*8 + item + 1) * (f.s1 / 64) / 64; h == 0 && line < want; line++ {
+					g.ahead(func(d int) operand.Mem { return mem(w.p1, d) }, line*64, 1)
+				}
+				v, abs := g.vec(), vec(nil)
+				f.code(w, j, item, h, v)
+				if magnitude {
+					v, abs = w.sign, v
+				}
+				for c := range n {
+					m := x.at(c, xd+item*4)
+					if g.width == 64 {
+						d.add(c, v, nil, m, t, steps)
+						continue
+					}
+					r := g.vec()
+					g.VPBROADCASTD(m, r)
+					d.add(c, v, abs, r, t, steps)
+				}
+			}
+			s := g.vec()
+			f.scale(w, j, k, h, s)
+			for c := range n {
+				t := g.vec()
+				g.scaleBy(x.at(c, xd+tile.Q8XD), s, t)
+				g.VCVTDQ2PS(d.acc[c], d.acc[c])
+				g.VFMADD231PS(t, d.acc[c], acc[c])
+			}
+		}
+	}
+}
+
+// panelBias is what panels want codes to be above their value, less what they are.
+func (g *gen) panelBias(f booked) int {
+	if g.vnni {
+		return 128 - f.bias
+	}
+	return f.lift
+}
+
+// expandBooked is expand for formats of code books.
+func (g *gen) expandBooked(f booked) {
+	a := g.begin(fmt.Sprintf("Expand_%s_codes_16x32_%s", f.layout, g.name),
+		fmt.Sprintf("expands blocks of one tile row of %s weights.", f.layout))
+	w := &state{weights: &weights{gen: g, p0: g.field(a, argP0), p1: g.field(a, argP1)}, n: 1}
+	codes, scales := g.field(a, argCodes), g.field(a, argScales)
+	blocks := g.field(a, argBlocks)
+	add := g.panelBias(f)
+	f.consts(w, 1)
+	if add != 0 {
+		g.hold(uint32(add) * 0x01010101)
+	}
+
+	g.Label("block")
+	line := 0
+	for h := range g.halves() {
+		f.head(w, h)
+		for j := range 8 {
+			f.begin(w, j, h)
+			g.bookedScales(f, w, scales, j, h)
+			for t := range 8 {
+				for want := (j*8 + t + 1) * (f.s1 / 64) / 64; h == 0 && line < want; line++ {
+					g.PREFETCHT0(mem(w.p1, prefetchNear+line*64))
+				}
+				v := g.vec()
+				f.code(w, j, t, h, v)
+				switch {
+				case f.magnitude && !g.vnni:
+					g.VPSIGNB(w.sign, v, v)
+					g.xor(g.dwords(0x80808080), v, v)
+				case add != 0:
+					g.VPADDB(g.constant(uint32(add)*0x01010101), v, v)
+				}
+				g.load(v, mem(codes, j*512+t*64+h*g.width))
+			}
+		}
+	}
+	g.nextBlock(f, w, codes, scales)
+	g.DECQ(blocks)
+	g.JNZ(operand.LabelRef("block"))
+	g.end()
+}
+
+func (g *gen) bookedScales(f booked, w *state, scales reg.Register, j, h int) {
+	for k := range f.groups {
+		s := g.vec()
+		f.scale(w, j, k, h, s)
+		g.VMOVUPS(s, mem(scales, (j*f.groups+k)*64+h*g.width))
+	}
+}
+
+func (g *gen) nextBlock(f booked, w *state, codes, scales reg.Register) {
+	g.ADDQ(imm(f.s0), w.p0)
+	g.ADDQ(imm(f.s1), w.p1)
+	g.ADDQ(imm(8*512), codes)
+	g.ADDQ(imm(8*f.groups*64), scales)
+}
+
+// expandPoints is expandBooked for an index without VPERMB: points are copied one by one, then signs are set. Gathers are no faster where
+// they are good and far slower where they are not.
+func (g *gen) expandPoints(f booked) {
+	a := g.begin(fmt.Sprintf("Expand_%s_codes_16x32_%s", f.layout, g.name),
+		fmt.Sprintf("expands blocks of one tile row of %s weights.", f.layout))
+	w := &state{weights: &weights{gen: g, p0: g.field(a, argP0), p1: g.field(a, argP1)}, n: 1}
+	codes, scales := g.field(a, argCodes), g.field(a, argScales)
+	blocks := g.field(a, argBlocks)
+	p := f.points
+	b := p.book
+	var raw []byte
+	size := 8
+	if p.fours {
+		size = 4
+	}
+	for _, pt := range b.Points {
+		for e := range size {
+			raw = append(raw, byte(b.Levels[int(pt)>>(e*b.Bits)&(1<<b.Bits-1)]))
+		}
+	}
+	table := g.GP64()
+	g.LEAQ(g.table("points_"+f.layout, raw), table)
+	f.consts(w, 1)
+
+	g.Label("block")
+	src, dst, n := g.GP64(), g.GP64(), g.GP64()
+	g.LEAQ(mem(w.p1, p.at), src)
+	g.MOVQ(codes, dst)
+	g.MOVQ(operand.U32(8), n)
+	g.Label("sub")
+	for r := range 16 {
+		var high reg.GPVirtual
+		if len(b.Points) > 256 {
+			high = g.GP64()
+			g.MOVL(mem(src, p.signAt+4*r), high.As32())
+		}
+		for l := range 32 / size {
+			i := g.GP64()
+			at := mem(src, l>>2*64+4*r+l&3)
+			g.MOVBLZX(at, i.As32())
+			if high != nil {
+				t := g.GP64()
+				g.MOVL(high.As32(), t.As32())
+				g.SHRL(operand.U8(20+l), t.As32())
+				g.ANDL(operand.U32(256), t.As32())
+				g.ORL(t.As32(), i.As32())
+			}
+			if p.fours {
+				g.MOVL(operand.Mem{Base: table, Index: i, Scale: 4}, i.As32())
+				g.MOVL(i.As32(), mem(dst, l*64+4*r))
+				continue
+			}
+			g.MOVQ(operand.Mem{Base: table, Index: i, Scale: 8}, i)
+			g.MOVL(i.As32(), mem(dst, 2*l*64+4*r))
+			g.SHRQ(operand.U8(32), i)
+			g.MOVL(i.As32(), mem(dst, (2*l+1)*64+4*r))
+		}
+	}
+	g.ADDQ(imm(p.sub), src)
+	g.ADDQ(imm(512), dst)
+	g.DECQ(n)
+	g.JNZ(operand.LabelRef("sub"))
+
+	line := 0
+	for h := range g.halves() {
+		f.head(w, h)
+		for j := range 8 {
+			f.begin(w, j, h)
+			g.bookedScales(f, w, scales, j, h)
+			for t := range 8 {
+				for want := (j*8 + t + 1) * (f.s1 / 64) / 64; h == 0 && line < want; line++ {
+					g.PREFETCHT0(mem(w.p1, prefetchNear+line*64))
+				}
+				v, m := g.vec(), g.vec()
+				at := mem(codes, j*512+t*64+h*g.width)
+				w.shift(7-tile.IQSign(t), w.signs[h], m)
+				g.VPCMPGTB(m, w.zero, m)
+				g.VPXOR(at, m, v)
+				g.VPSUBB(m, v, v)
+				g.xor(g.dwords(0x80808080), v, v)
+				g.load(v, at)
+			}
+		}
+	}
+	g.nextBlock(f, w, codes, scales)
+	g.DECQ(blocks)
+	g.JNZ(operand.LabelRef("block"))
+	g.end()
+}
