@@ -72,10 +72,10 @@ func compile(ctx context.Context, c *cli.Command) error {
 			Revision: compiler.OutputRevision, ElapsedMS: float64(rep.Elapsed.Microseconds()) / 1000, Explanation: rep.Explanation,
 		})
 	}
-	fmt.Fprintf(os.Stderr, "%s for %s: %s, %s in %.2f s\n", rep.Model.Name, rep.Explanation.Target, tally(rep.Tensors), jnscli.Size(rep.Bytes),
+	fmt.Fprintf(os.Stderr, "%s for %s: %s, %s in %.2f s\n", jnscli.Printable(rep.Model.Name), rep.Explanation.Target, tally(rep.Tensors), jnscli.Size(rep.Bytes),
 		rep.Elapsed.Round(10*time.Millisecond).Seconds())
 	for _, note := range rep.Notes {
-		fmt.Fprintf(os.Stderr, "note: %s\n", note)
+		fmt.Fprintf(os.Stderr, "note: %s\n", jnscli.Printable(note))
 	}
 	_, err = fmt.Fprintf(stdout, "%s  %s\n", hexOf(rep.Root), rep.Output)
 	return err

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -34,7 +36,12 @@ func explain(_ context.Context, c *cli.Command) error {
 	if c.Bool("json") {
 		return jnscli.JSON(stdout, ex)
 	}
-	return ex.Text(stdout)
+	var b strings.Builder
+	if err := ex.Text(&b); err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(stdout, jnscli.Printable(b.String()))
+	return err
 }
 
 func explanation(c *cli.Command) (*compiler.Explanation, error) {

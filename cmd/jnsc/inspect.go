@@ -95,7 +95,7 @@ func inspect(_ context.Context, c *cli.Command) error {
 	if c.Bool("json") {
 		return jnscli.JSON(stdout, d)
 	}
-	_, err = fmt.Fprint(stdout, d.text())
+	_, err = fmt.Fprint(stdout, jnscli.Printable(d.text()))
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v3"
@@ -92,7 +93,7 @@ func Run(root *cli.Command, classes Classes, args []string) (code int) {
 		fmt.Fprintf(os.Stderr, "%s: interrupted\n", root.Name)
 		return 130
 	}
-	fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name, err)
+	fmt.Fprintf(os.Stderr, "%s: %s\n", root.Name, Printable(err.Error()))
 	return classes.Code(err)
 }
 
@@ -147,6 +148,16 @@ func JSONLine(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
+}
+
+// Printable replaces control characters, but for line ends and tabs, in text that goes to people: names in a file may hold anything, and a terminal obeys.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			return '\ufffd'
+		}
+		return r
+	}, s)
 }
 
 // Terminal reports whether f is a terminal, on which progress may be drawn.

@@ -39,3 +39,7 @@ func TestSizes(t *testing.T) {
 	require.Equal(t, "1.5 KiB", Size(1536))
 	require.Equal(t, "2.0 TiB", Size(2<<40))
 }
+
+func TestTextOfFilesDoesNotCommandTheTerminal(t *testing.T) {
+	require.Equal(t, "a\ufffd[2Jb\ufffdc\n\té\ufffd\ufffd", Printable("a\x1b[2Jb\u009bc\n\té\x7f\r"))
+}
