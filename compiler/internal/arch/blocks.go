@@ -27,6 +27,7 @@ type Attn struct {
 	Shared  bool                 // no keys and values of its own: those of layer From
 	From    int
 	Unscale bool // scales of the matrices are not used
+	Sinks   bool // attn_sinks, a logit without a value for every head
 }
 
 // NoRope is the rope table of a layer without rotation.
@@ -70,7 +71,11 @@ func (b *Builder) SelfAttention(x Value, a Attn) Value {
 		scale = float32(1 / math.Sqrt(float64(dim)))
 	}
 	p := &format.AttentionParams{State: state, Heads: heads, Scale: scale, SoftCap: a.SoftCap}
-	y := b.add(Node{Params: p, In: []Value{q}, W: []*gguf.Tensor{nil}, Name: "attn", Width: heads * val})
+	var sinks *gguf.Tensor
+	if a.Sinks {
+		sinks = b.Vector("attn_sinks.weight", heads)
+	}
+	y := b.add(Node{Params: p, In: []Value{q}, W: []*gguf.Tensor{sinks}, Name: "attn", Width: heads * val})
 	return b.linear(y, "attn_output", b.NEmbed, !a.Unscale)
 }
 
@@ -154,53 +159,15 @@ func (b *Builder) FFN(x Value, f FFN) Value {
 	return b.biased(h, "ffn_down"+f.Suffix, b.NEmbed, !f.Unscale)
 }
 
-// Moe says how a layer's experts are chosen.
-type Moe struct {
-	Act         uint8
-	Func        uint8 // format.Route…
-	Renormalise bool
-	Scale       float32
-	Width       uint32 // hidden width of an expert
-}
-
-// minWeightSum is the least sum of chosen weights that is divided by: the smallest normal half, as llama.cpp has it.
-const minWeightSum = 6.103515625e-05
-
-// Experts is a mixture of gated feed-forward experts with the router ffn_gate_inp.
-func (b *Builder) Experts(x Value, m Moe) Value {
-	if m.Width == 0 {
-		b.corrupt("layer %d has experts of width 0", b.layer)
-		m.Width = 1
-	}
-	for _, s := range []string{"ffn_gate_inp.scale", "ffn_gate_exps.scale", "ffn_up_exps.scale", "ffn_down_exps.scale",
-		"ffn_gate_exps.bias", "ffn_up_exps.bias", "ffn_down_exps.bias", "exp_probs_b.bias"} {
-		if b.Has(s) {
-			b.unsupported("tensor %q: architecture %s is known here without it", b.Name(s), b.g.Arch)
+// sequential adds attention and then a feed-forward part to the stream, each over a norm of it, which is a layer norm if layer.
+func (b *Builder) sequential(x Value, layer bool, a Attn, f FFN) Value {
+	norm := func(x Value, name string) Value {
+		if layer {
+			return b.LayerNorm(x, name)
 		}
+		return b.Norm(x, name+".weight")
 	}
-	logits := b.Linear(x, "ffn_gate_inp", b.NExpert)
-	p := &format.RouteParams{
-		Func: m.Func, Experts: b.NExpert, Top: b.NUsed, Renormalise: m.Renormalise, MinSum: minWeightSum, Scale: m.Scale, Groups: 1, TopGroups: 1,
-	}
-	if p.Scale == 0 {
-		p.Scale = 1
-	}
-	route := b.add(Node{Params: p, In: []Value{logits}, W: []*gguf.Tensor{nil}, Name: "route", Width: b.NUsed})
-	gate := b.expertTensor("ffn_gate_exps.weight", 0, b.NEmbed, m.Width)
-	up := b.expertTensor("ffn_up_exps.weight", 1, b.NEmbed, m.Width)
-	down := b.expertTensor("ffn_down_exps.weight", 2, m.Width, b.NEmbed)
-	if isFloat(gate.Type) != isFloat(up.Type) {
-		b.unsupported("layer %d mixes float and quantised experts (%s gate, %s up)", b.layer, gate.Type, up.Type)
-	}
-	e := &format.ExpertsParams{Act: m.Act}
-	return b.add(Node{Params: e, In: []Value{x, route}, W: []*gguf.Tensor{gate, up, down}, Name: "experts", Width: b.NEmbed})
-}
-
-func (b *Builder) expertTensor(name string, part int, cols, rows uint32) *gguf.Tensor {
-	t := b.tensor(RoleExperts, name, uint64(cols), uint64(rows), uint64(b.NExpert))
-	if u := b.g.Uses[t]; u != nil {
-		u.Part = part
-	}
-	b.checkWeight(t)
-	return t
+	x = b.Add(b.SelfAttention(norm(x, "attn_norm"), a), x)
+	f.Width = b.FF()
+	return b.Add(b.FFN(norm(x, "ffn_norm"), f), x)
 }

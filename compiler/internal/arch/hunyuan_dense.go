@@ -14,9 +14,6 @@ func hunyuanDense(b *Builder) {
 		r.Base = float64(float32(r.Base) * float32(nearest(p)))
 	}
 	a := Attn{NeoX: true, QKNorm: true, LateNorm: true}
-	if b.sections(&r) {
-		r.Turned, r.Cycle = 0, 0
-	}
 	a.Rope = b.RopeTable(r)
 	x := b.Embed(1)
 	b.Layers(func(int) {

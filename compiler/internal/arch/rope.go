@@ -32,8 +32,8 @@ type Rotation struct {
 	Ext                float64 // YaRN: share of the ramp, 1
 	Magnitude          float64 // multiplies cos and sin besides YaRN's own factor
 
-	LogMul        float64 // YaRN: its own factor is divided by 1 + 0.1·LogMul·ln Factor
-	Turned, Cycle uint32  // of every Cycle pairs only the first Turned are rotated; 0: all
+	LogMul float64 // YaRN: its own factor is divided by 1 + 0.1·LogMul·ln Factor
+	Still  []bool  // pairs that are not rotated, repeated over all pairs; nil: none
 }
 
 // Rotation reads the file's rotation: dimension count, base, scaling, and the factors of rope_freqs.weight.
@@ -165,7 +165,7 @@ func (r Rotation) Table() format.Rope {
 			f.Mul(f, keep)
 			f.Add(f, stretched.Mul(stretched, zero().Sub(newBig(1), keep)))
 		}
-		if t.Freqs[i] = nearest(f); r.Cycle != 0 && uint32(i)%r.Cycle >= r.Turned {
+		if t.Freqs[i] = nearest(f); r.Still != nil && r.Still[i%len(r.Still)] {
 			t.Freqs[i] = 0
 		}
 	}
