@@ -15,8 +15,101 @@ var recipes = map[string]func(m *model){
 			m.plain(p)
 		})
 	},
-	"smollm3":  llamaLike,
-	"ernie4_5": llamaLike,
+	"smollm3":   llamaLike,
+	"ernie4_5":  llamaLike,
+	"internlm2": llamaLike,
+	"exaone":    llamaLike,
+	"xverse":    llamaLike,
+	"deci":      llamaLike,
+	"baichuan": func(m *model) {
+		m.layers = 32 // how its size is told
+		m.embd, m.heads, m.kvHeads, m.dim, m.ff = 64, 2, 2, 32, 96
+		llamaLike(m)
+	},
+	"minicpm": func(m *model) {
+		llamaLike(m)
+		m.set("embedding_scale", 2.0)
+		m.set("residual_scale", 0.7)
+		m.set("logit_scale", 2.0)
+	},
+	"arcee":   func(m *model) { m.sequential(special{rms: true, plain: true}) },
+	"chatglm": func(m *model) { m.sequential(special{rms: true, qkv: true, upUp: true, rotated: 32}) },
+	"codeshell": func(m *model) {
+		m.sequential(special{qkv: true, qkvBias: true, outBias: true, ffBias: true, normBias: true, plain: true})
+	},
+	"orion":          func(m *model) { m.sequential(special{normBias: true}) },
+	"pangu-embedded": func(m *model) { m.sequential(special{rms: true, qkvBias: true, outBias: true}) },
+	"jais2": func(m *model) {
+		m.sequential(special{qkvBias: true, outBias: true, ffBias: true, normBias: true, plain: true})
+	},
+	"maincoder": func(m *model) { m.sequential(special{rms: true, headNorms: true}) },
+	"starcoder": func(m *model) {
+		m.kvHeads = 1
+		m.mat("position_embd.weight", 3, m.embd, m.context)
+		m.sequential(special{qkv: true, qkvBias: true, outBias: true, ffBias: true, normBias: true, plain: true})
+	},
+	"gptneox": func(m *model) {
+		m.kvHeads = m.heads
+		m.set("use_parallel_residual", true)
+		m.sequential(special{qkv: true, qkvBias: true, outBias: true, ffBias: true, normBias: true, plain: true, rotated: 16})
+	},
+	"gptneox+after": func(m *model) {
+		m.kvHeads = m.heads
+		m.set("use_parallel_residual", false)
+		m.sequential(special{qkv: true, qkvBias: true, outBias: true, ffBias: true, normBias: true, plain: true, rotated: 16})
+	},
+	"qwen": func(m *model) {
+		m.kvHeads = m.heads
+		m.basics("attention.layer_norm_rms_epsilon", 2*m.ff)
+		m.outside(true, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.fused(p, true)
+			m.norm(p+"ffn_norm", false)
+			m.gated(p)
+		})
+	},
+	"qwen2vl": func(m *model) {
+		m.set("rope.dimension_sections", []int32{8, 12, 12, 0})
+		m.sequential(special{rms: true, qkvBias: true})
+	},
+	"qwen3vl": func(m *model) {
+		m.set("rope.dimension_sections", []int32{12, 10, 10, 0})
+		m.sequential(special{rms: true, headNorms: true})
+	},
+	"glm4+sections": func(m *model) {
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.set("rope.dimension_count", 32)
+		m.set("rope.dimension_sections", []int32{4, 4, 2, 6})
+		m.outside(true, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.norm(p+"post_attention_norm", false)
+			m.norm(p+"ffn_norm", false)
+			m.mat(p+"ffn_up.weight", 1, m.embd, 2*m.ff)
+			m.mat(p+"ffn_down.weight", 1, m.ff, m.embd)
+			m.norm(p+"post_ffw_norm", false)
+		})
+	},
+	"command-r": func(m *model) {
+		m.basics("attention.layer_norm_epsilon")
+		m.set("logit_scale", 0.5)
+		m.outside(false, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.gated(p)
+		})
+	},
+	"olmo": func(m *model) {
+		m.basics("attention.layer_norm_epsilon")
+		m.add("token_embd.weight", typeF16, 0, 0.3, []uint32{m.embd, m.vocab})
+		m.each(func(p string) {
+			m.attention(p)
+			m.gated(p)
+		})
+	},
 	"seed_oss": func(m *model) {
 		m.basics("attention.layer_norm_rms_epsilon")
 		m.outside(true, false)
@@ -144,6 +237,70 @@ var recipes = map[string]func(m *model){
 	},
 }
 
+// special says what a model has besides, or instead of, the plain form with layer norms.
+type special struct {
+	rms, normBias       bool
+	qkv                 bool // one matrix for query, key and value
+	qkvBias, outBias    bool
+	headNorms           bool
+	plain, upUp, ffBias bool // no gate; the gate's rows before those of up
+	rotated             uint32
+}
+
+// sequential is attention and then the feed-forward part, each over a norm.
+func (m *model) sequential(s special) {
+	epsilon := "attention.layer_norm_epsilon"
+	if s.rms {
+		epsilon = "attention.layer_norm_rms_epsilon"
+	}
+	m.basics(epsilon)
+	if s.rotated != 0 {
+		m.set("rope.dimension_count", s.rotated)
+	}
+	m.outside(true, s.normBias)
+	m.each(func(p string) {
+		m.norm(p+"attn_norm", s.normBias)
+		if s.qkv {
+			m.fused(p, s.qkvBias)
+		} else {
+			m.attention(p)
+			if s.qkvBias {
+				m.biases(p)
+			}
+		}
+		if s.outBias {
+			m.vec(p+"attn_output.bias", 0, 0.1, m.embd)
+		}
+		if s.headNorms {
+			m.headNorms(p, m.dim)
+		}
+		m.norm(p+"ffn_norm", s.normBias)
+		switch {
+		case s.plain:
+			m.plain(p)
+		case s.upUp:
+			m.mat(p+"ffn_up.weight", 1, m.embd, 2*m.ff)
+			m.mat(p+"ffn_down.weight", 1, m.ff, m.embd)
+		default:
+			m.gated(p)
+		}
+		if s.ffBias {
+			m.vec(p+"ffn_up.bias", 0, 0.1, m.ff)
+			m.vec(p+"ffn_down.bias", 0, 0.1, m.embd)
+		}
+	})
+}
+
+// fused is attention with one matrix for query, key and value.
+func (m *model) fused(p string, bias bool) {
+	n := (m.heads + 2*m.kvHeads) * m.dim
+	m.mat(p+"attn_qkv.weight", 1, m.embd, n)
+	if bias {
+		m.vec(p+"attn_qkv.bias", 0, 0.1, n)
+	}
+	m.mat(p+"attn_output.weight", 1, m.heads*m.dim, m.embd)
+}
+
 // llamaLike is the plain form.
 func llamaLike(m *model) {
 	m.basics("attention.layer_norm_rms_epsilon")
@@ -156,12 +313,15 @@ func llamaLike(m *model) {
 	})
 }
 
-// basics are the keys that all have.
-func (m *model) basics(epsilon string) {
+// basics are the keys that all have. ff is what the file says of the feed-forward width where that is not the width.
+func (m *model) basics(epsilon string, ff ...uint32) {
 	m.set("block_count", m.layers)
 	m.set("context_length", m.context)
 	m.set("embedding_length", m.embd)
-	m.set("feed_forward_length", m.ff)
+	if len(ff) == 0 {
+		ff = []uint32{m.ff}
+	}
+	m.set("feed_forward_length", ff[0])
 	m.set("attention.head_count", m.heads)
 	m.set("attention.head_count_kv", m.kvHeads)
 	m.set("attention.key_length", m.dim)
