@@ -26,11 +26,11 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > s.o.MaxBody {
 		return nil, &http.MaxBytesError{Limit: s.o.MaxBody}
 	}
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(s.o.Stall)) // unsupported in tests without a connection
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.o.MaxBody))
-	// Without this the deadline would later look like a client that has gone away.
-	_ = c.SetReadDeadline(time.Time{})
+	if err == nil {
+		// Left in place, the deadline that wrap has set would later look like a client that has gone away.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	}
 	var big *http.MaxBytesError
 	if err != nil && !errors.As(err, &big) {
 		w.Header().Set("Connection", "close")

@@ -219,6 +219,9 @@ func (s *Server) wrap(path string, h handler) http.Handler {
 		defer s.running.Done()
 		start := time.Now()
 		w := &recorder{ResponseWriter: rw}
+		if r.ContentLength != 0 { // also for a body that nobody will want: the connection waits for its end
+			_ = http.NewResponseController(w).SetReadDeadline(start.Add(s.o.Stall))
+		}
 		ctx, cancel := context.WithCancelCause(r.Context())
 		defer cancel(nil)
 		defer context.AfterFunc(s.base, func() { cancel(context.Cause(s.base)) })()
