@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v3"
 
@@ -19,7 +20,7 @@ import (
 func chatCommand() *cli.Command {
 	return &cli.Command{
 		Name: "chat", Usage: "talk with a model", ArgsUsage: "MODEL.jns",
-		Description: "Reads a line, answers, and so on. /reset forgets the conversation, /quit or Ctrl-D ends it; Ctrl-C ends an answer.",
+		Description: "Reads a line, answers, and so on. /reset forgets the conversation, /quit or Ctrl-D ends it; Ctrl-C ends an answer, or the conversation while it waits for a line.",
 		Flags: append(append(engineFlags(), sampleFlags()...),
 			&cli.StringFlag{Name: "system", Usage: "system message"},
 			&cli.IntFlag{Name: "n", Usage: "most tokens of an answer (-1: until the context is full)", Value: -1},
@@ -47,13 +48,23 @@ func talk(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	reset()
 	s := e.NewSession()
 	defer s.Close()
-	in := bufio.NewReaderSize(os.Stdin, 1<<16)
+	in := read(os.Stdin)
 	ask := jnscli.Terminal(os.Stdin)
+	// Ctrl-C cancels ctx, which ends other commands. Here it ends only what is being done; SIGTERM ends the conversation too.
+	term, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
+	defer stop()
+	interrupt := make(chan os.Signal, 1)
+	signal.Notify(interrupt, os.Interrupt)
+	defer signal.Stop(interrupt)
 	for {
 		if ask {
 			fmt.Fprint(os.Stderr, "> ")
 		}
-		line, err := in.ReadString('\n')
+		line, err := in.next(term, interrupt)
+		if errors.Is(err, context.Canceled) {
+			<-ctx.Done() // the same signal cancels it
+			return ctx.Err()
+		}
 		if errors.Is(err, io.EOF) && line == "" {
 			return nil
 		}
@@ -84,11 +95,20 @@ func talk(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		if r.Prompt, err = s.Reuse(tokens); err != nil {
 			return err
 		}
-		turn, stop := signal.NotifyContext(ctx, os.Interrupt)
+		turn, stop := until(term, interrupt)
 		res, err := s.Generate(turn, r)
 		stop()
-		if err != nil && (res == nil || !errors.Is(err, context.Canceled)) {
+		if err != nil && !errors.Is(err, context.Canceled) {
 			return err
+		}
+		if term.Err() != nil {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		if res == nil { // interrupted before the first token
+			m = m[:len(m)-1]
+			fmt.Fprintln(os.Stderr)
+			continue
 		}
 		m = append(m, engine.Message{Role: "assistant", Content: res.Text})
 		if c.Bool("json") {
@@ -97,6 +117,60 @@ func talk(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 			}
 			continue
 		}
-		fmt.Fprintln(stdout)
+		if _, err := fmt.Fprintln(stdout); err != nil {
+			return err
+		}
+	}
+}
+
+// lines reads a file line by line, so that waiting for a line can be interrupted.
+type lines chan line
+
+type line struct {
+	text string
+	err  error
+}
+
+func read(f io.Reader) lines {
+	l := make(lines)
+	go func() {
+		in := bufio.NewReaderSize(f, 1<<16)
+		for {
+			text, err := in.ReadString('\n')
+			l <- line{text, err} // waits until it is asked for; ends with the process
+			if err != nil {
+				close(l)
+				return
+			}
+		}
+	}()
+	return l
+}
+
+// until gives a context that a signal cancels.
+func until(ctx context.Context, interrupt <-chan os.Signal) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-interrupt:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, stop
+}
+
+// next gives the next line, or context.Canceled if a signal or the end of the context came first.
+func (l lines) next(ctx context.Context, interrupt <-chan os.Signal) (string, error) {
+	select {
+	case <-interrupt:
+		return "", context.Canceled
+	case v, ok := <-l:
+		if !ok {
+			return "", io.EOF
+		}
+		return v.text, v.err
+	case <-ctx.Done():
+		return "", ctx.Err()
 	}
 }
