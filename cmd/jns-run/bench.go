@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -101,12 +102,13 @@ func bench(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		doc["receipt"] = rec
 		return jnscli.JSONLine(stdout, doc)
 	}
-	fmt.Fprintf(os.Stderr, "%s, %d threads, kernels %s\n", machine()["cpu"], rec.Threads, rec.KernelSet)
-	fmt.Fprintf(stdout, "%-8s %10s %10s %10s  tokens/s\n", "", "median", "min", "max")
+	fmt.Fprintf(os.Stderr, "%s, %d threads, kernels %s\n", machine()["cpu"], rec.Threads, e.Options().Kernels)
+	w := bufio.NewWriter(stdout)
+	fmt.Fprintf(w, "%-8s %10s %10s %10s  tokens/s\n", "", "median", "min", "max")
 	for _, l := range lines {
-		fmt.Fprintf(stdout, "%-8s %10.1f %10.1f %10.1f\n", l.name, l.Median, l.Min, l.Max)
+		fmt.Fprintf(w, "%-8s %10.1f %10.1f %10.1f\n", l.name, l.Median, l.Min, l.Max)
 	}
-	return nil
+	return w.Flush()
 }
 
 // machine says where the measurement was made.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -55,6 +54,9 @@ func generate(ctx context.Context, c *cli.Command) error {
 		return cli.ShowRootCommandHelp(c)
 	}
 	if !c.IsSet("prompt") && !c.IsSet("tokens") {
+		if _, err := os.Stat(c.Args().First()); err != nil {
+			return jnscli.Usagef("%q is neither a verb nor a file (see jns-run --help)", c.Args().First())
+		}
 		return jnscli.Usagef("give a prompt with -p TEXT (or: jns-run chat MODEL.jns)")
 	}
 	return with(answer)(ctx, c)
@@ -132,14 +134,10 @@ func promptTokens(c *cli.Command, e *engine.Engine) ([]int32, error) {
 	}
 	text := c.String("prompt")
 	if text == "-" {
-		b, err := io.ReadAll(io.LimitReader(os.Stdin, maxPrompt+1))
-		if err != nil {
+		var err error
+		if text, err = readText(os.Stdin, "the prompt on standard input"); err != nil {
 			return nil, err
 		}
-		if len(b) > maxPrompt {
-			return nil, jnscli.Usagef("the prompt on standard input is longer than %s", jnscli.Size(maxPrompt))
-		}
-		text = string(b)
 	}
 	if c.Bool("raw") || (!c.IsSet("system") && !e.HasTemplate()) {
 		return e.Tokenize(text, true, true)
@@ -151,7 +149,7 @@ func promptTokens(c *cli.Command, e *engine.Engine) ([]int32, error) {
 	return e.ChatTokens(append(m, engine.Message{Role: "user", Content: text}), engine.ChatOptions{Generate: true})
 }
 
-// maxPrompt bounds what is read from standard input.
+// maxPrompt bounds a text that is read from a file.
 const maxPrompt = 64 << 20
 
 func ids(list []int) ([]int32, error) {

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v3"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/format"
 	"jns/runtime/engine"
 )
 
@@ -24,8 +26,8 @@ func info(ctx context.Context, c *cli.Command) error {
 		if c.Bool("json") {
 			return jnscli.JSONLine(stdout, map[string]any{"machine": m})
 		}
-		fmt.Fprintf(stdout, "processor    %v\nkernel sets  %v\nthreads      %d\n", m["cpu"], m["kernels"], engine.DefaultThreads())
-		return nil
+		_, err := fmt.Fprintf(stdout, "processor    %v\nkernel sets  %s\nthreads      %d\n", m["cpu"], strings.Join(engine.KernelSets(), ", "), engine.DefaultThreads())
+		return err
 	}
 	return with(containerInfo)(ctx, c)
 }
@@ -34,8 +36,8 @@ func containerInfo(_ context.Context, c *cli.Command, e *engine.Engine) error {
 	k, r, o := e.Container(), e.Receipt(), e.Options()
 	if c.Bool("json") {
 		return jnscli.JSONLine(stdout, map[string]any{
-			"model": k.TOC.Model, "root_digest": r.RootDigest, "length": k.Header.Length, "tensors": k.Tensors.Len(), "slots": k.Slots.Len(),
-			"operations": len(k.Program.Ops), "arena_bytes": r.ArenaBytes, "threads": o.Threads, "context": o.Context, "kernel_set": r.KernelSet,
+			"model": facts(k.TOC.Model), "root_digest": r.RootDigest, "length": k.Header.Length, "tensors": k.Tensors.Len(), "slots": k.Slots.Len(),
+			"operations": len(k.Program.Ops), "arena_bytes": r.ArenaBytes, "threads": o.Threads, "context": o.Context, "kernel_set": o.Kernels,
 			"fallbacks": r.Fallbacks, "machine": machine(),
 		})
 	}
@@ -47,9 +49,18 @@ func containerInfo(_ context.Context, c *cli.Command, e *engine.Engine) error {
 	fmt.Fprintf(w, "container\t%s, %d tensors, %d slots, %d operations\n", jnscli.Size(k.Header.Length), k.Tensors.Len(), k.Slots.Len(), len(k.Program.Ops))
 	fmt.Fprintf(w, "root digest\t%s\n", r.RootDigest)
 	fmt.Fprintf(w, "compiler\t%s revision %d, %s\n", k.TOC.Compiler.Name, k.TOC.Compiler.Revision, k.TOC.Compiler.Options)
-	fmt.Fprintf(w, "would run\t%d threads, kernels %s, arena %s\n", o.Threads, r.KernelSet, jnscli.Size(uint64(r.ArenaBytes)))
+	fmt.Fprintf(w, "would run\t%d threads, kernels %s, arena %s\n", o.Threads, o.Kernels, jnscli.Size(uint64(r.ArenaBytes)))
 	for _, f := range r.Fallbacks {
 		fmt.Fprintf(w, "not accelerated\t%s: %s\n", f.Tensor, f.Reason)
 	}
 	return w.Flush()
+}
+
+// facts spells the facts of a model as jnsc inspect does.
+func facts(m format.Model) map[string]any {
+	all := map[string]string{}
+	for _, f := range m.Facts {
+		all[f.Key] = f.Value
+	}
+	return map[string]any{"name": m.Name, "vocabulary": m.Vocab, "context": m.Context, "parameters": m.Params, "facts": all}
 }

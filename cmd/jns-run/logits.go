@@ -56,6 +56,9 @@ func logits(ctx context.Context, c *cli.Command, e *engine.Engine) (err error) {
 		w := bufio.NewWriterSize(f, 1<<20)
 		var b []byte
 		err := s.Eval(ctx, tokens, want, func(_ int, l []float32) error {
+			if err := ctx.Err(); err != nil {
+				return err // a batch of rows takes a while
+			}
 			b = b[:0]
 			for _, v := range l {
 				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
@@ -76,8 +79,15 @@ func logits(ctx context.Context, c *cli.Command, e *engine.Engine) (err error) {
 	return nil
 }
 
-// atomically writes a file beside its place and moves it there when it is whole.
+// atomically writes a file beside its place and moves it there when it is whole. What is no plain file, such as a device, a pipe or a link, is written to and stays what it is.
 func atomically(name string, write func(f *os.File) error) (err error) {
+	if st, err := os.Lstat(name); err == nil && !st.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.part")
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime/debug"
 
@@ -32,21 +33,46 @@ func root() *cli.Command {
 		Name:  "jns-run",
 		Usage: "run a compiled model",
 		Description: "jns-run MODEL.jns -p TEXT answers a prompt with the model's own chat template, or continues it with --raw.\n" +
-			"Exit codes: 0 done, 1 failed, 2 usage, 3 the input is corrupt, 4 the input is fine but not supported, 5 verification failed.",
+			"Exit codes: 0 done, 1 failed, 2 usage, 3 the input is corrupt, 4 the input is fine but not supported, 5 verification failed,\n130 interrupted.",
 		ArgsUsage: "MODEL.jns",
-		Flags:     append(append(engineFlags(), sampleFlags()...), generateFlags()...),
+		Flags:     local(append(append(engineFlags(), sampleFlags()...), generateFlags()...)),
 		Action:    generate,
 		Commands:  []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), infoCommand(), pplCommand(), serveCommand()},
 	}
 }
 
+// local keeps flags from the verbs below, which would accept them and do nothing with them.
+func local(flags []cli.Flag) []cli.Flag {
+	for _, f := range flags {
+		switch f := f.(type) {
+		case *cli.BoolFlag:
+			f.Local = true
+		case *cli.IntFlag:
+			f.Local = true
+		case *cli.Uint64Flag:
+			f.Local = true
+		case *cli.Float64Flag:
+			f.Local = true
+		case *cli.StringFlag:
+			f.Local = true
+		case *cli.IntSliceFlag:
+			f.Local = true
+		case *cli.StringSliceFlag:
+			f.Local = true
+		default:
+			panic(fmt.Sprintf("a flag of type %T", f)) // the flags are a list in this package
+		}
+	}
+	return flags
+}
+
 // engineFlags are the flags of every verb that computes.
 func engineFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.IntFlag{Name: "threads", Aliases: []string{"t"}, Usage: "worker threads (default: processors that this process may use)"},
+		&cli.IntFlag{Name: "threads", Aliases: []string{"t"}, Usage: "worker threads (default: processors that this process may use)", HideDefault: true},
 		&cli.StringFlag{Name: "kernels", Usage: "kernel set: auto, scalar, avx2, avxvnni, avx512", Value: "auto", Sources: cli.EnvVars("JNS_KERNELS")},
 		&cli.IntFlag{Name: "batch", Usage: "tokens computed at once while a prompt is read", Value: engine.DefaultBatch},
-		&cli.IntFlag{Name: "ctx", Usage: "most positions of a session (default: what the model was trained for, at most 4096)"},
+		&cli.IntFlag{Name: "ctx", Usage: "most positions of a session (default: what the model was trained for, at most 4096)", HideDefault: true},
 		&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
 	}
 }

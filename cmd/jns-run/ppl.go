@@ -28,7 +28,7 @@ func pplCommand() *cli.Command {
 }
 
 func ppl(ctx context.Context, c *cli.Command, e *engine.Engine) error {
-	text, err := pplText(c)
+	text, err := textOf(c)
 	if err != nil {
 		return err
 	}
@@ -65,6 +65,9 @@ func ppl(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		part := tokens[from:min(from+room, len(tokens))]
 		s := e.NewSession()
 		err := s.Eval(ctx, part, func(i int) bool { return i < len(part)-1 || other != nil }, func(i int, l []float32) error {
+			if err := ctx.Err(); err != nil {
+				return err // a batch of rows takes a while
+			}
 			if i < len(part)-1 {
 				nll += engine.LogSumExp(l) - float64(l[part[i+1]])
 				n++
@@ -94,14 +97,16 @@ func ppl(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	if c.Bool("json") {
 		return jnscli.JSONLine(stdout, doc)
 	}
-	fmt.Fprintf(stdout, "perplexity %.4f over %d tokens (%.6f nats each)\n", doc["ppl"], n, doc["nll"])
+	text = fmt.Sprintf("perplexity %.4f over %d tokens (%.6f nats each)\n", doc["ppl"], n, doc["nll"])
 	if m > 0 {
-		fmt.Fprintf(stdout, "divergence %.8f nats from %s\n", doc["kl"], c.String("against"))
+		text += fmt.Sprintf("divergence %.8f nats from %s\n", doc["kl"], c.String("against"))
 	}
-	return nil
+	_, err = fmt.Fprint(stdout, text)
+	return err
 }
 
-func pplText(c *cli.Command) (string, error) {
+// textOf is the text that --file or --prompt gives.
+func textOf(c *cli.Command) (string, error) {
 	switch name := c.String("file"); {
 	case c.IsSet("prompt") && name != "":
 		return "", jnscli.Usagef("give the text with -f FILE or -p TEXT, not both")
@@ -110,15 +115,22 @@ func pplText(c *cli.Command) (string, error) {
 	case name == "":
 		return "", jnscli.Usagef("give a text with -f FILE or -p TEXT")
 	case name == "-":
-		b, err := io.ReadAll(io.LimitReader(os.Stdin, maxPrompt))
-		return string(b), err
+		return readText(os.Stdin, "standard input")
 	default:
 		f, err := os.Open(name)
 		if err != nil {
 			return "", err
 		}
 		defer f.Close()
-		b, err := io.ReadAll(io.LimitReader(f, maxPrompt))
-		return string(b), err
+		return readText(f, name)
 	}
+}
+
+// readText reads a text of at most maxPrompt bytes; one that is longer is refused, not cut.
+func readText(r io.Reader, name string) (string, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxPrompt+1))
+	if err == nil && len(b) > maxPrompt {
+		err = jnscli.Usagef("%s is longer than %s", name, jnscli.Size(maxPrompt))
+	}
+	return string(b), err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 
@@ -14,7 +15,8 @@ func tokenizeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "tokenize", Usage: "show the token ids of a text", ArgsUsage: "MODEL.jns",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "prompt", Aliases: []string{"p"}, Usage: "the text", Required: true},
+			&cli.StringFlag{Name: "prompt", Aliases: []string{"p"}, Usage: "the text"},
+			&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "the text's file; - reads standard input"},
 			&cli.BoolFlag{Name: "no-special", Usage: "without the tokens that the model puts around a text, and special tokens' texts as plain text"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
 		},
@@ -24,7 +26,11 @@ func tokenizeCommand() *cli.Command {
 
 func tokenize(_ context.Context, c *cli.Command, e *engine.Engine) error {
 	special := !c.Bool("no-special")
-	tokens, err := e.Tokenize(c.String("prompt"), special, special)
+	text, err := textOf(c)
+	if err != nil {
+		return err
+	}
+	tokens, err := e.Tokenize(text, special, special)
 	if err != nil {
 		return err
 	}
@@ -34,12 +40,13 @@ func tokenize(_ context.Context, c *cli.Command, e *engine.Engine) error {
 		}
 		return jnscli.JSONLine(stdout, map[string]any{"tokens": tokens})
 	}
+	w := bufio.NewWriter(stdout)
 	for _, t := range tokens {
 		text, err := e.Detokenize([]int32{t})
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "%d\t%q\n", t, text)
+		fmt.Fprintf(w, "%d\t%q\n", t, text)
 	}
-	return nil
+	return w.Flush()
 }

@@ -38,7 +38,7 @@ func root() *cli.Command {
 		Usage:                 "compile GGUF models into JNS containers",
 		EnableShellCompletion: true,
 		Description: "Exit codes: 0 done, 1 failed, 2 usage, 3 the input is corrupt, 4 the input is fine but needs something that this version\n" +
-			"does not have, 5 verification failed.",
+			"does not have, 5 verification failed, 130 interrupted.",
 		Action: func(_ context.Context, c *cli.Command) error {
 			if c.Args().Present() {
 				return jnscli.Usagef("there is no verb %q (see jnsc --help)", c.Args().First())
