@@ -4,7 +4,7 @@
 
 package amd64
 
-// Attend_scores1_avx2 computes S = Q·K for 1 queries and all positions of the page.
+// Attend_scores1_avx2 computes S = Q·K for 1 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores1_avx2(a *AttendStep)
@@ -14,7 +14,7 @@ func Attend_scores1_avx2(a *AttendStep)
 //go:noescape
 func Attend_weigh1_avx2(a *AttendStep)
 
-// Attend_scores2_avx2 computes S = Q·K for 2 queries and all positions of the page.
+// Attend_scores2_avx2 computes S = Q·K for 2 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores2_avx2(a *AttendStep)
@@ -24,7 +24,7 @@ func Attend_scores2_avx2(a *AttendStep)
 //go:noescape
 func Attend_weigh2_avx2(a *AttendStep)
 
-// Attend_scores3_avx2 computes S = Q·K for 3 queries and all positions of the page.
+// Attend_scores3_avx2 computes S = Q·K for 3 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores3_avx2(a *AttendStep)
@@ -34,7 +34,7 @@ func Attend_scores3_avx2(a *AttendStep)
 //go:noescape
 func Attend_weigh3_avx2(a *AttendStep)
 
-// Attend_scores4_avx2 computes S = Q·K for 4 queries and all positions of the page.
+// Attend_scores4_avx2 computes S = Q·K for 4 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores4_avx2(a *AttendStep)

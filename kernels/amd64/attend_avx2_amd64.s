@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func Attend_scores1_avx2(a *byte)
-// Requires: AVX, F16C, FMA3
+// Requires: AVX, F16C, FMA3, MMX+
 TEXT ·Attend_scores1_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ (AX), CX
@@ -13,31 +13,38 @@ TEXT ·Attend_scores1_avx2(SB), NOSPLIT, $0-8
 	MOVQ 16(AX), BX
 	MOVQ 32(AX), SI
 	LEAQ (DX)(DX*2), DX
-	MOVQ $0x00000002, DI
+
+	// As many passes as reach Hi.
+	MOVQ 112(AX), DI
+	ADDQ $0x0000001f, DI
+	SHRQ $0x05, DI
+	MOVQ 24(AX), R8
 
 pass1:
 	MOVQ   CX, DX
-	MOVQ   72(AX), R9
-	MOVQ   BX, R8
+	MOVQ   72(AX), R10
+	MOVQ   BX, R9
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
 loop2:
-	VCVTPH2PS    (R8), Y4
-	VCVTPH2PS    16(R8), Y5
-	VCVTPH2PS    32(R8), Y6
-	VCVTPH2PS    48(R8), Y7
+	VCVTPH2PS    (R9), Y4
+	VCVTPH2PS    16(R9), Y5
+	VCVTPH2PS    32(R9), Y6
+	VCVTPH2PS    48(R9), Y7
+	PREFETCHT0   (R8)
+	ADDQ         $+64, R8
 	VBROADCASTSS (DX), Y8
 	VFMADD231PS  Y8, Y4, Y0
 	VFMADD231PS  Y8, Y5, Y1
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y8, Y7, Y3
-	ADDQ         $0x40, R8
-	ADDQ         $0x40, R8
+	ADDQ         $0x40, R9
+	ADDQ         $0x40, R9
 	ADDQ         $0x04, DX
-	DECQ         R9
+	DECQ         R10
 	JNZ          loop2
 	VMOVUPS      Y0, (SI)
 	VMOVUPS      Y1, 32(SI)
@@ -247,7 +254,7 @@ done5:
 	RET
 
 // func Attend_scores2_avx2(a *byte)
-// Requires: AVX, F16C, FMA3
+// Requires: AVX, F16C, FMA3, MMX+
 TEXT ·Attend_scores2_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ (AX), CX
@@ -255,12 +262,17 @@ TEXT ·Attend_scores2_avx2(SB), NOSPLIT, $0-8
 	MOVQ 16(AX), BX
 	MOVQ 32(AX), SI
 	LEAQ (DX)(DX*2), DI
-	MOVQ $0x00000002, R8
+
+	// As many passes as reach Hi.
+	MOVQ 112(AX), R8
+	ADDQ $0x0000001f, R8
+	SHRQ $0x05, R8
+	MOVQ 24(AX), R9
 
 pass24:
 	MOVQ   CX, DI
-	MOVQ   72(AX), R10
-	MOVQ   BX, R9
+	MOVQ   72(AX), R11
+	MOVQ   BX, R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -271,10 +283,12 @@ pass24:
 	VXORPS Y7, Y7, Y7
 
 loop25:
-	VCVTPH2PS    (R9), Y8
-	VCVTPH2PS    16(R9), Y9
-	VCVTPH2PS    32(R9), Y10
-	VCVTPH2PS    48(R9), Y11
+	VCVTPH2PS    (R10), Y8
+	VCVTPH2PS    16(R10), Y9
+	VCVTPH2PS    32(R10), Y10
+	VCVTPH2PS    48(R10), Y11
+	PREFETCHT0   (R9)
+	ADDQ         $+64, R9
 	VBROADCASTSS (DI), Y12
 	VFMADD231PS  Y12, Y8, Y0
 	VFMADD231PS  Y12, Y9, Y1
@@ -285,10 +299,10 @@ loop25:
 	VFMADD231PS  Y12, Y9, Y5
 	VFMADD231PS  Y12, Y10, Y6
 	VFMADD231PS  Y12, Y11, Y7
-	ADDQ         $0x40, R9
-	ADDQ         $0x40, R9
+	ADDQ         $0x40, R10
+	ADDQ         $0x40, R10
 	ADDQ         $0x04, DI
-	DECQ         R10
+	DECQ         R11
 	JNZ          loop25
 	VMOVUPS      Y0, (SI)
 	VMOVUPS      Y1, 32(SI)
@@ -567,7 +581,7 @@ done28:
 	RET
 
 // func Attend_scores3_avx2(a *byte)
-// Requires: AVX, F16C, FMA3
+// Requires: AVX, F16C, FMA3, MMX+
 TEXT ·Attend_scores3_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ (AX), CX
@@ -575,12 +589,17 @@ TEXT ·Attend_scores3_avx2(SB), NOSPLIT, $0-8
 	MOVQ 16(AX), BX
 	MOVQ 32(AX), SI
 	LEAQ (DX)(DX*2), DI
-	MOVQ $0x00000004, R8
+
+	// As many passes as reach Hi.
+	MOVQ 112(AX), R8
+	ADDQ $0x0000000f, R8
+	SHRQ $0x04, R8
+	MOVQ 24(AX), R9
 
 pass53:
 	MOVQ   CX, DI
-	MOVQ   72(AX), R10
-	MOVQ   BX, R9
+	MOVQ   72(AX), R11
+	MOVQ   BX, R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -589,8 +608,10 @@ pass53:
 	VXORPS Y5, Y5, Y5
 
 loop54:
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
+	VCVTPH2PS    (R10), Y6
+	VCVTPH2PS    16(R10), Y7
+	PREFETCHT0   (R9)
+	ADDQ         $+32, R9
 	VBROADCASTSS (DI), Y8
 	VFMADD231PS  Y8, Y6, Y0
 	VFMADD231PS  Y8, Y7, Y1
@@ -600,10 +621,10 @@ loop54:
 	VBROADCASTSS (DI)(DX*2), Y8
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         $0x40, R9
-	ADDQ         $0x40, R9
+	ADDQ         $0x40, R10
+	ADDQ         $0x40, R10
 	ADDQ         $0x04, DI
-	DECQ         R10
+	DECQ         R11
 	JNZ          loop54
 	VMOVUPS      Y0, (SI)
 	VMOVUPS      Y1, 32(SI)
@@ -945,7 +966,7 @@ done57:
 	RET
 
 // func Attend_scores4_avx2(a *byte)
-// Requires: AVX, F16C, FMA3
+// Requires: AVX, F16C, FMA3, MMX+
 TEXT ·Attend_scores4_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ (AX), CX
@@ -953,13 +974,18 @@ TEXT ·Attend_scores4_avx2(SB), NOSPLIT, $0-8
 	MOVQ 16(AX), BX
 	MOVQ 32(AX), SI
 	LEAQ (DX)(DX*2), DI
-	MOVQ $0x00000004, R10
+
+	// As many passes as reach Hi.
+	MOVQ 112(AX), R10
+	ADDQ $0x0000000f, R10
+	SHRQ $0x04, R10
+	MOVQ 24(AX), R11
 
 pass88:
 	MOVQ   CX, R8
 	LEAQ   (R8)(DI*1), R9
-	MOVQ   72(AX), R12
-	MOVQ   BX, R11
+	MOVQ   72(AX), R13
+	MOVQ   BX, R12
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -970,8 +996,10 @@ pass88:
 	VXORPS Y7, Y7, Y7
 
 loop89:
-	VCVTPH2PS    (R11), Y8
-	VCVTPH2PS    16(R11), Y9
+	VCVTPH2PS    (R12), Y8
+	VCVTPH2PS    16(R12), Y9
+	PREFETCHT0   (R11)
+	ADDQ         $+32, R11
 	VBROADCASTSS (R8), Y10
 	VFMADD231PS  Y10, Y8, Y0
 	VFMADD231PS  Y10, Y9, Y1
@@ -984,11 +1012,11 @@ loop89:
 	VBROADCASTSS (R9), Y10
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
-	ADDQ         $0x40, R11
-	ADDQ         $0x40, R11
+	ADDQ         $0x40, R12
+	ADDQ         $0x40, R12
 	ADDQ         $0x04, R8
 	ADDQ         $0x04, R9
-	DECQ         R12
+	DECQ         R13
 	JNZ          loop89
 	VMOVUPS      Y0, (SI)
 	VMOVUPS      Y1, 32(SI)

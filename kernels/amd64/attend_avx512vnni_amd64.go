@@ -4,7 +4,7 @@
 
 package amd64
 
-// Attend_scores1_avx512vnni computes S = Q·K for 1 queries and all positions of the page.
+// Attend_scores1_avx512vnni computes S = Q·K for 1 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores1_avx512vnni(a *AttendStep)
@@ -14,7 +14,7 @@ func Attend_scores1_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh1_avx512vnni(a *AttendStep)
 
-// Attend_scores2_avx512vnni computes S = Q·K for 2 queries and all positions of the page.
+// Attend_scores2_avx512vnni computes S = Q·K for 2 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores2_avx512vnni(a *AttendStep)
@@ -24,7 +24,7 @@ func Attend_scores2_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh2_avx512vnni(a *AttendStep)
 
-// Attend_scores3_avx512vnni computes S = Q·K for 3 queries and all positions of the page.
+// Attend_scores3_avx512vnni computes S = Q·K for 3 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores3_avx512vnni(a *AttendStep)
@@ -34,7 +34,7 @@ func Attend_scores3_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh3_avx512vnni(a *AttendStep)
 
-// Attend_scores4_avx512vnni computes S = Q·K for 4 queries and all positions of the page.
+// Attend_scores4_avx512vnni computes S = Q·K for 4 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores4_avx512vnni(a *AttendStep)
@@ -44,7 +44,7 @@ func Attend_scores4_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh4_avx512vnni(a *AttendStep)
 
-// Attend_scores5_avx512vnni computes S = Q·K for 5 queries and all positions of the page.
+// Attend_scores5_avx512vnni computes S = Q·K for 5 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores5_avx512vnni(a *AttendStep)
@@ -54,7 +54,7 @@ func Attend_scores5_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh5_avx512vnni(a *AttendStep)
 
-// Attend_scores6_avx512vnni computes S = Q·K for 6 queries and all positions of the page.
+// Attend_scores6_avx512vnni computes S = Q·K for 6 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores6_avx512vnni(a *AttendStep)
@@ -64,7 +64,7 @@ func Attend_scores6_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh6_avx512vnni(a *AttendStep)
 
-// Attend_scores7_avx512vnni computes S = Q·K for 7 queries and all positions of the page.
+// Attend_scores7_avx512vnni computes S = Q·K for 7 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores7_avx512vnni(a *AttendStep)
@@ -74,7 +74,7 @@ func Attend_scores7_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh7_avx512vnni(a *AttendStep)
 
-// Attend_scores8_avx512vnni computes S = Q·K for 8 queries and all positions of the page.
+// Attend_scores8_avx512vnni computes S = Q·K for 8 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores8_avx512vnni(a *AttendStep)
@@ -84,7 +84,7 @@ func Attend_scores8_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh8_avx512vnni(a *AttendStep)
 
-// Attend_scores9_avx512vnni computes S = Q·K for 9 queries and all positions of the page.
+// Attend_scores9_avx512vnni computes S = Q·K for 9 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores9_avx512vnni(a *AttendStep)
@@ -94,7 +94,7 @@ func Attend_scores9_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh9_avx512vnni(a *AttendStep)
 
-// Attend_scores10_avx512vnni computes S = Q·K for 10 queries and all positions of the page.
+// Attend_scores10_avx512vnni computes S = Q·K for 10 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores10_avx512vnni(a *AttendStep)
@@ -104,7 +104,7 @@ func Attend_scores10_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh10_avx512vnni(a *AttendStep)
 
-// Attend_scores11_avx512vnni computes S = Q·K for 11 queries and all positions of the page.
+// Attend_scores11_avx512vnni computes S = Q·K for 11 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores11_avx512vnni(a *AttendStep)
@@ -114,7 +114,7 @@ func Attend_scores11_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh11_avx512vnni(a *AttendStep)
 
-// Attend_scores12_avx512vnni computes S = Q·K for 12 queries and all positions of the page.
+// Attend_scores12_avx512vnni computes S = Q·K for 12 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores12_avx512vnni(a *AttendStep)
@@ -124,7 +124,7 @@ func Attend_scores12_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh12_avx512vnni(a *AttendStep)
 
-// Attend_scores13_avx512vnni computes S = Q·K for 13 queries and all positions of the page.
+// Attend_scores13_avx512vnni computes S = Q·K for 13 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores13_avx512vnni(a *AttendStep)
@@ -134,7 +134,7 @@ func Attend_scores13_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh13_avx512vnni(a *AttendStep)
 
-// Attend_scores14_avx512vnni computes S = Q·K for 14 queries and all positions of the page.
+// Attend_scores14_avx512vnni computes S = Q·K for 14 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores14_avx512vnni(a *AttendStep)
@@ -144,7 +144,7 @@ func Attend_scores14_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh14_avx512vnni(a *AttendStep)
 
-// Attend_scores15_avx512vnni computes S = Q·K for 15 queries and all positions of the page.
+// Attend_scores15_avx512vnni computes S = Q·K for 15 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores15_avx512vnni(a *AttendStep)
@@ -154,7 +154,7 @@ func Attend_scores15_avx512vnni(a *AttendStep)
 //go:noescape
 func Attend_weigh15_avx512vnni(a *AttendStep)
 
-// Attend_scores16_avx512vnni computes S = Q·K for 16 queries and all positions of the page.
+// Attend_scores16_avx512vnni computes S = Q·K for 16 queries and positions up to Hi at least, Hi > 0.
 //
 //go:noescape
 func Attend_scores16_avx512vnni(a *AttendStep)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
@@ -69,7 +70,7 @@ func (v *vm) halves(d operand.Op, m operand.Mem) { v.VCVTPH2PS(m, d) }
 // scores computes n rows of S: S[i][p] = Σ Q[i][d]·K[d][p], one lane a position. A pass takes so many positions as registers allow: n × cols
 // accumulators and cols vectors of K.
 func (v *vm) scores(n int) {
-	a := v.begin(fmt.Sprintf("Attend_scores%d", n), fmt.Sprintf("computes S = Q·K for %d queries and all positions of the page.", n))
+	a := v.begin(fmt.Sprintf("Attend_scores%d", n), fmt.Sprintf("computes S = Q·K for %d queries and positions up to Hi at least, Hi > 0.", n))
 	vecs := arg.KVChunk * 4 / v.vecBytes()
 	cols := 2
 	switch {
@@ -90,8 +91,15 @@ func (v *vm) scores(n int) {
 	for j := range bases {
 		bases[j] = v.GP64()
 	}
-	pass := v.GP64()
-	v.MOVQ(operand.U32(passes), pass)
+	v.Comment("As many passes as reach Hi.")
+	pass := v.field(a, asHi)
+	v.ADDQ(operand.U32(arg.KVChunk/passes-1), pass)
+	v.SHRQ(operand.U8(bits.TrailingZeros(uint(arg.KVChunk/passes))), pass)
+	// Few queries mean decoding, where keys and values come from memory: values are fetched while scores are computed.
+	ahead := v.GP64()
+	if n <= 8 {
+		v.MOVQ(mem(a, asV), ahead)
+	}
 	outer, inner := v.label("pass"), v.label("loop")
 	acc := func(i, c int) reg.Register { return v.r(i*cols + c) }
 	kv := func(c int) reg.Register { return v.r(n*cols + c) }
@@ -120,6 +128,12 @@ func (v *vm) scores(n int) {
 	v.Label(inner)
 	for c := range cols {
 		v.halves(kv(c), mem(kp, c*v.vecBytes()/2))
+	}
+	if n <= 8 {
+		for line := 0; line < 128/passes; line += 64 {
+			v.PREFETCHT0(mem(ahead, line))
+		}
+		v.ADDQ(operand.I32(128/passes), ahead)
 	}
 	for i := range n {
 		if v.wide && cols <= 2 {
@@ -171,9 +185,9 @@ func (v *vm) soften() {
 // capped writes two variants of a piece of code, for scores without and with a cap.
 func (v *vm) capped(a reg.Register, body func(cap bool)) {
 	plain, done := v.label("plain"), v.label("done")
-	bits := v.GP32()
-	v.MOVL(mem(a, asCap), bits)
-	v.ADDL(bits, bits) // drops the sign
+	t := v.GP32()
+	v.MOVL(mem(a, asCap), t)
+	v.ADDL(t, t) // drops the sign
 	v.JZ(operand.LabelRef(plain))
 	body(true)
 	v.JMP(operand.LabelRef(done))
@@ -215,17 +229,16 @@ func (v *vm) softenPairs(a reg.Register) {
 	v.ORQ(seen[1], any)
 	v.JZ(operand.LabelRef(next))
 	v.capped(a, func(cap bool) {
-		for r, bits := range seen {
-			bits := bits
+		for r, seen := range seen {
 			if cap {
 				t := v.GP64()
-				v.MOVQ(bits, t)
-				bits = t
+				v.MOVQ(seen, t)
+				seen = t
 			}
 			for c := range vecs {
-				v.KMOVW(bits.As32(), kmask[c])
+				v.KMOVW(seen.As32(), kmask[c])
 				if c < vecs-1 {
-					v.SHRQ(operand.U8(16), bits)
+					v.SHRQ(operand.U8(16), seen)
 				}
 				x := regs[r*vecs+c].x
 				at := mem(s, r*sRow+c*64)
@@ -408,7 +421,10 @@ func (v *vm) merge(a reg.GPVirtual) {
 	rows.store(l, t)
 }
 
-// weigh adds Σ S[i][p]·V[p] to n rows of O: blocks of two vectors of columns (one where little is left or the queries are many), over positions Lo to From
+// colMask are the masks of the columns that there are of a block.
+var colMask = []reg.Register{reg.K1, reg.K2, reg.K3, reg.K4}
+
+// weigh adds Σ S[i][p]·V[p] to n rows of O: blocks of one to four vectors of columns, over positions Lo to From
 // and To to Hi query by query as Active[p] says, over From to To for all.
 func (v *vm) weigh(n int) {
 	a := v.begin(fmt.Sprintf("Attend_weigh%d", n),
@@ -422,23 +438,24 @@ func (v *vm) weigh(n int) {
 	v.Label(block)
 	if v.wide {
 		cols := 2
-		if n > 8 {
+		switch {
+		case n > 8:
 			cols = 1
+		case n <= 4:
+			cols = 4 // accumulators enough to hide their latency
 		}
 		v.Comment("Masks of the columns of a block.")
 		v.CMPQ(left, operand.U8(0))
 		v.JLE(operand.LabelRef(done))
 		t, c := v.GP64(), v.GP64()
-		v.MOVQ(operand.U32(63), c)
+		v.MOVQ(operand.I32(-1), t)
+		v.MOVQ(operand.U32(64), c)
 		v.CMPQ(left, c)
 		v.CMOVQLT(left, c)
-		v.XORL(t.As32(), t.As32())
-		v.BTSQ(c, t)
-		v.DECQ(t)
-		v.KMOVW(t.As32(), reg.K1)
-		if cols > 1 {
+		v.BZHIQ(c, t, t)
+		for c := range cols {
+			v.KMOVW(t.As32(), colMask[c])
 			v.SHRQ(operand.U8(16), t)
-			v.KMOVW(t.As32(), reg.K2)
 		}
 		v.weighBlock(n, cols, a, vp, vstride, o, ostride)
 		v.ADDQ(operand.U8(32*cols), vp)
@@ -466,7 +483,6 @@ func (v *vm) weighBlock(n, cols int, a, vp, vstride, o, ostride reg.GPVirtual) {
 	acc := func(i, c int) reg.Register { return v.r(i*cols + c) }
 	val := func(c int) reg.Register { return v.r(n*cols + c) }
 	e := v.r(n*cols + cols)
-	colMask := []reg.Register{reg.K1, reg.K2}
 	for i := range n * cols {
 		v.zero(i)
 	}
