@@ -54,7 +54,8 @@ type Buffer struct {
 type StateKind uint8
 
 const (
-	StateKV StateKind = 1 // keys and values of one layer, in pages of KVChunk absolute positions, IEEE half
+	StateKV        StateKind = 1 // keys and values of one layer, in pages of KVChunk absolute positions, IEEE half
+	StateRecurrent StateKind = 2 // KVHeads × KeyDim × ValDim float32, zero at position 0, changed by every position in order; Window is 0
 )
 
 // State is memory that lives as long as a session. The session may be saved, forked or cut from this description alone.
@@ -95,6 +96,11 @@ const (
 	OpSoftCap    OpKind = 13 // cap·tanh(x/cap)
 	OpSlice      OpKind = 14 // a range of every group of elements
 	OpTemper     OpKind = 15 // factor that depends on the position
+	OpConv       OpKind = 16 // short convolution over positions, with state
+	OpScan       OpKind = 17 // selective scan, with state
+	OpDelta      OpKind = 18 // gated delta rule, with state
+	OpHeadMatMul OpKind = 19 // a matrix for each head
+	OpJoin       OpKind = 20 // groups of two buffers one behind the other
 )
 
 // None marks an absent buffer, tensor or table in an operand.
@@ -133,6 +139,7 @@ type RowsParams struct {
 const (
 	NormRMS   uint8 = 1
 	NormLayer uint8 = 2
+	NormL2    uint8 = 3 // x / √(Σx² + Eps); no weight, no bias
 )
 
 // NormParams: the In row is Groups vectors of equal length, each normed on its own; W (and Bias) have that length, or Groups × that length when WPerGroup. Out may be In.
@@ -220,6 +227,11 @@ const (
 	ActReLU      uint8 = 4
 	ActReLU2     uint8 = 5
 	ActGELUQuick uint8 = 6
+	ActNone      uint8 = 7 // the identity
+	ActSigmoid   uint8 = 8
+	ActSwigluOAI uint8 = 9  // of g = min(Gate, 7) and u = Up within ±7: g·sigmoid(1.702·g)·(u + 1); needs Up
+	ActSoftplus  uint8 = 10 // ln(1 + e^x)
+	ActTanh      uint8 = 11
 )
 
 // ActivationParams: Out = act(Gate)·Up (Up None: act(Gate)); Q, if not None, gets it quantised (Out may then be None).
@@ -236,6 +248,8 @@ const (
 	ElementAdd   uint8 = 1 // Out = A + B·Scale
 	ElementScale uint8 = 2 // Out = A·Scale
 	ElementMul   uint8 = 3 // Out = A·B
+	// Out = A·B where B has fewer elements: element j of B is for the j-th of len(B) equal runs of A. Out may be A only.
+	ElementSpread uint8 = 4
 )
 
 // ElementParams: see the kinds. Out may be A or B.
@@ -293,6 +307,14 @@ type ExpertsParams struct {
 	GateOut, UpOut uint32 // float32, Top × hidden
 	Hidden         uint32 // float32, Q8X or Q8X2 as Down needs, Top × hidden (may be GateOut when float32)
 	DownOut        uint32 // float32, Top × len(Out)
+
+	// Factors and biases of the products, by expert: product_e·Scale[e] + Bias[e]. Vectors of Count and Count × rows elements, or None.
+	GateScale, UpScale, DownScale uint32
+	GateBias, UpBias, DownBias    uint32
+	// Fused: Up is the same tensor as Gate, whose rows are those of the gate and then those of up. Gate None: there is no gate, act(Up_e·In); GateOut is then None too.
+	Fused bool
+	// WeightIn: the weight multiplies In (that is, the products of Gate and Up before their biases) instead of Down's product.
+	WeightIn bool
 }
 
 // SoftCapParams: X = Cap·tanh(X/Cap), in place.
@@ -320,6 +342,76 @@ type TemperParams struct {
 	Factors []float32
 }
 
+// ConvParams: Out[c] = act(Σ_k W[c][k]·X_(t−Taps+1+k)[c] + Bias[c]) over the last Taps positions of a session, those before its first being 0. State holds
+// the last Taps−1 inputs, oldest first: KVHeads 1, KeyDim Taps−1, ValDim channels. W is a float32 vector of channels × Taps elements. Act: an activation or 0.
+type ConvParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	X, Out  uint32
+	State   uint32
+	W, Bias uint32
+	Taps    uint32
+	Act     uint8
+}
+
+// ScanParams: the selective scan. Per head h of HeadDim channels, with N numbers of state per channel and group g = h/(Heads/Groups):
+//
+//	δ = softplus(DT[h] + Bias[h]), S[n][p] = S[n][p]·exp(δ·A[h or h·N+n]) + (δ·X[h][p])·B[g][n], Out[h][p] = Σ_n S[n][p]·C[g][n] + D[h]·X[h][p]
+//
+// A is a vector of Heads, or of Heads × N where HeadDim is 1 (then Groups is 1). State: KVHeads Heads, KeyDim N, ValDim HeadDim; where HeadDim is 1: KVHeads 1, KeyDim N, ValDim Heads.
+type ScanParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	X, DT, B, C, Out  uint32
+	State             uint32
+	A, Bias, D        uint32 // vectors; Bias and D of Heads elements, or None
+	Heads, HeadDim, N uint32
+	Groups            uint32
+}
+
+// DeltaParams: the gated delta rule. Per head h, with key head j = h mod KeyHeads, or h/(Heads/KeyHeads) when Blocked:
+//
+//	γ = exp(A[h]·softplus(Alpha + Bias)), S[k][v] = S[k][v]·γ; d[v] = (V[h][v] − Σ_k S[k][v]·K[j][k])·sigmoid(Beta[h]); S[k][v] = S[k][v] + K[j][k]·d[v]
+//	Out[h][v] = Σ_k S[k][v]·(Scale·Q[j][k])
+//
+// Alpha (and Bias) have an element per head, or one per head and k. State: KVHeads Heads, KeyDim, ValDim.
+type DeltaParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	Q, K, V, Alpha, Beta, Out uint32
+	State                     uint32
+	A, Bias                   uint32 // vectors
+	Heads, KeyHeads           uint32
+	KeyDim, ValDim            uint32
+	Scale                     float32
+	Blocked                   bool
+}
+
+// HeadMatMulParams: Out[h] = Scale · W_h·In[h], W_h being rows h·n … h·n+n-1 of W, n = len(Out)/Heads a multiple of the rows of its tiles. In is Heads × columns of W; a
+// quantised In has columns that are a multiple of 32.
+type HeadMatMulParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	In, W, Out uint32
+	Heads      uint32
+	Scale      float32
+	Fine       bool // In is Q8X2 and both its rows are used
+}
+
+// JoinParams: Out is Groups groups, each of a group of A and one of B. B may have a single group, which then goes into all.
+type JoinParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	A, B, Out uint32
+	Groups    uint32
+	Shared    bool // B has a single group
+}
+
+func (*ConvParams) Kind() OpKind       { return OpConv }
+func (*ScanParams) Kind() OpKind       { return OpScan }
+func (*DeltaParams) Kind() OpKind      { return OpDelta }
+func (*HeadMatMulParams) Kind() OpKind { return OpHeadMatMul }
+func (*JoinParams) Kind() OpKind       { return OpJoin }
 func (*RowsParams) Kind() OpKind       { return OpRows }
 func (*NormParams) Kind() OpKind       { return OpNorm }
 func (*QuantizeParams) Kind() OpKind   { return OpQuantize }

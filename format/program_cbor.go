@@ -63,6 +63,16 @@ func NewParams(k OpKind) Params {
 		return new(SliceParams)
 	case OpTemper:
 		return new(TemperParams)
+	case OpConv:
+		return new(ConvParams)
+	case OpScan:
+		return new(ScanParams)
+	case OpDelta:
+		return new(DeltaParams)
+	case OpHeadMatMul:
+		return new(HeadMatMulParams)
+	case OpJoin:
+		return new(JoinParams)
 	}
 	return nil
 }
@@ -71,6 +81,7 @@ var opNames = map[OpKind]string{
 	OpRows: "rows", OpNorm: "norm", OpQuantize: "quantize", OpMatMul: "matmul", OpRope: "rope", OpKVAppend: "kv_append",
 	OpAttention: "attention", OpActivation: "activation", OpElement: "element", OpSelect: "select", OpRoute: "route",
 	OpExperts: "experts", OpSoftCap: "soft_cap", OpSlice: "slice", OpTemper: "temper",
+	OpConv: "conv", OpScan: "scan", OpDelta: "delta", OpHeadMatMul: "head_matmul", OpJoin: "join",
 }
 
 // String gives the operation's name as messages and the dump spell it.

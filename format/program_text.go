@@ -109,7 +109,8 @@ func operand(p *Program, tensors Tensors, k OpKind, name string, f reflect.Value
 		return fmt.Sprint(f.Interface())
 	}
 	n := uint32(f.Uint())
-	expert := k == OpExperts && (name == "Gate" || name == "Up" || name == "Down")
+	expert := k == OpExperts && (name == "Gate" || name == "Up" || name == "Down" || strings.HasSuffix(name, "Scale") || strings.HasSuffix(name, "Bias"))
+	expert = expert || k == OpScan && (name == "A" || name == "D") || k == OpDelta && name == "A"
 	switch {
 	case n == None:
 		return "-"
@@ -120,7 +121,7 @@ func operand(p *Program, tensors Tensors, k OpKind, name string, f reflect.Value
 		return fmt.Sprintf("#%d", n)
 	}
 	switch name {
-	case "State", "Table", "Heads", "HeadDim", "Groups", "Experts", "Top", "TopGroups", "From", "Rows", "Width", "Stride", "Step":
+	case "State", "Table", "Heads", "HeadDim", "KeyHeads", "KeyDim", "ValDim", "N", "Taps", "Groups", "Experts", "Top", "TopGroups", "From", "Rows", "Width", "Stride", "Step":
 		return fmt.Sprint(n)
 	}
 	return bufferText(p, n)

@@ -31,6 +31,10 @@ const (
 	ActReLU2     = arg.ActReLU2
 	ActGELUQuick = arg.ActGELUQuick
 	ActNone      = arg.ActNone
+	ActSigmoid   = arg.ActSigmoid
+	ActSwigluOAI = arg.ActSwigluOAI
+	ActSoftplus  = arg.ActSoftplus
+	ActTanh      = arg.ActTanh
 
 	RouteSoftmax       = arg.RouteSoftmax
 	RouteSoftmaxChosen = arg.RouteSoftmaxChosen
@@ -89,7 +93,23 @@ type Vec struct {
 	Route func(a *RouteArgs, logits []float32, ids []int32, weights []float32, s *RouteScratch)
 	// Sink merges an attention sink into a query's state and returns the new sum.
 	Sink func(o []float32, m, l, s float32) float32
+
+	// MulAdd: dst = a·b + dst, the product rounded.
+	MulAdd func(dst, a, b []float32)
+	// Recurrent layers, one position at a time: see package scalar.
+	ScanStep     func(s, x, b, c []float32, decay float32, y []float32)
+	ScanChannels func(s, a []float32, stride int, delta, x, b, c, y []float32)
+	DeltaStep    func(s, q, k, v, decay []float32, beta float32, d, o []float32)
 }
 
 // NewRouteScratch makes scratch for Route.
 func NewRouteScratch(experts int) RouteScratch { return scalar.NewRouteScratch(experts) }
+
+// Exp, Softplus and Sigmoid are the functions of package scalar, for single numbers.
+func Exp(x float32) float32 { return scalar.Exp(x) }
+
+// Softplus is ln(1 + e^x).
+func Softplus(x float32) float32 { return scalar.Softplus(x) }
+
+// Sigmoid is 1/(1 + e^−x).
+func Sigmoid(x float32) float32 { return scalar.Sigmoid(x) }

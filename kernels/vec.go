@@ -27,6 +27,10 @@ var scalarVec = Vec{
 	ArgMax:       scalar.ArgMax,
 	Route:        scalar.Route,
 	Sink:         scalar.Sink,
+	MulAdd:       scalar.MulAdd,
+	ScanStep:     scalar.ScanStep,
+	ScanChannels: scalar.ScanChannels,
+	DeltaStep:    scalar.DeltaStep,
 }
 
 // VecFor gives the complete table of a set; the caller must have made sure that the machine has it (cpu.Selected). A set without vector

@@ -159,6 +159,10 @@ func (w wide) actMul(dst, gate, up []float32, act arg.Act) {
 	case arg.ActGELUQuick:
 		w.run(&a, amd64.Vec_geluquick_avx512vnni, amd64.Vec_geluquick_avx2)
 	default:
+		if act > arg.ActNone {
+			scalar.ActMul(dst, gate, up, act)
+			return
+		}
 		if up == nil {
 			copy(dst, gate)
 			return

@@ -161,6 +161,11 @@ func (k *checker) states() error {
 	k.appended = make([]bool, len(k.p.States))
 	for i, s := range k.p.States {
 		switch {
+		case s.Kind == format.StateRecurrent:
+			n := uint64(s.KVHeads) * uint64(s.KeyDim)
+			if n == 0 || n > maxState || s.ValDim == 0 || n*uint64(s.ValDim) > maxState || s.Window != 0 {
+				return corrupt("state %d: %d × %d × %d numbers, window %d", i, s.KVHeads, s.KeyDim, s.ValDim, s.Window)
+			}
 		case s.Kind != format.StateKV:
 			return unsupported("state %d is of kind %d, which is unknown", i, s.Kind)
 		case s.KVHeads == 0 || s.KVHeads > MaxHeads || s.KeyDim == 0 || s.KeyDim > MaxHeadDim || s.ValDim == 0 || s.ValDim > MaxHeadDim:

@@ -46,6 +46,16 @@ func (k *checker) op(op format.Op) error {
 		err = k.slice(p, &o)
 	case *format.TemperParams:
 		err = k.temper(p, &o)
+	case *format.ConvParams:
+		err = k.conv(p, &o)
+	case *format.ScanParams:
+		err = k.scan(p, &o)
+	case *format.DeltaParams:
+		err = k.delta(p, &o)
+	case *format.HeadMatMulParams:
+		err = k.headMatMul(p, &o)
+	case *format.JoinParams:
+		err = k.join(p, &o)
 	default:
 		return unsupported("kind %d is unknown", op.Kind)
 	}
@@ -86,7 +96,7 @@ func (k *checker) rows(p *format.RowsParams, o *operands) error {
 
 func (k *checker) norm(p *format.NormParams, o *operands) error {
 	n := k.length(p.In)
-	if p.Norm != format.NormRMS && p.Norm != format.NormLayer {
+	if p.Norm < format.NormRMS || p.Norm > format.NormL2 {
 		return unsupported("norm %d is unknown", p.Norm)
 	}
 	if err := first(k.buffer(p.In, format.ElemF32, n), k.results(p.Out, p.Q, n), finite(p.Eps)); err != nil {
@@ -99,8 +109,8 @@ func (k *checker) norm(p *format.NormParams, o *operands) error {
 	if p.WPerGroup {
 		length = n
 	}
-	if p.Norm == format.NormRMS && p.Bias != format.None {
-		return corrupt("an RMS norm has no bias")
+	if p.Norm == format.NormL2 && (p.Bias != format.None || p.W != format.None) {
+		return corrupt("norm %d has no such weight or bias", p.Norm)
 	}
 	if err := first(k.optionalVector(p.W, length), k.optionalVector(p.Bias, length)); err != nil {
 		return err
@@ -240,7 +250,7 @@ func (k *checker) state(s uint32) (format.State, error) {
 }
 
 func (k *checker) kvAppend(p *format.KVAppendParams, o *operands) error {
-	s, err := k.state(p.State)
+	s, err := k.kvState(p.State)
 	if err != nil {
 		return err
 	}
@@ -254,7 +264,7 @@ func (k *checker) kvAppend(p *format.KVAppendParams, o *operands) error {
 }
 
 func (k *checker) attention(p *format.AttentionParams, o *operands) error {
-	s, err := k.state(p.State)
+	s, err := k.kvState(p.State)
 	if err != nil {
 		return err
 	}
@@ -276,6 +286,9 @@ func (k *checker) activation(p *format.ActivationParams, o *operands) error {
 	if err := first(activation(p.Act), k.buffer(p.Gate, format.ElemF32, n), k.results(p.Out, p.Q, n)); err != nil {
 		return err
 	}
+	if p.Act == format.ActSwigluOAI && p.Up == format.None {
+		return corrupt("activation %d needs two inputs", p.Act)
+	}
 	if p.Up != format.None {
 		if err := k.buffer(p.Up, format.ElemF32, n); err != nil {
 			return err
@@ -288,7 +301,7 @@ func (k *checker) activation(p *format.ActivationParams, o *operands) error {
 }
 
 func activation(act uint8) error {
-	if act < format.ActSiLU || act > format.ActGELUQuick {
+	if act < format.ActSiLU || act > format.ActTanh {
 		return unsupported("activation %d is unknown", act)
 	}
 	return nil
@@ -304,6 +317,17 @@ func (k *checker) element(p *format.ElementParams, o *operands) error {
 		if err := k.buffer(p.B, format.ElemF32, n); err != nil {
 			return err
 		}
+	case format.ElementSpread:
+		b := k.length(p.B)
+		if b == 0 || n%b != 0 {
+			return corrupt("%d elements in %d runs", n, b)
+		}
+		if err := k.buffer(p.B, format.ElemF32, b); err != nil {
+			return err
+		}
+		o.read(p.A, p.B)
+		o.write(p.Out, p.A)
+		return nil
 	case format.ElementScale:
 		if p.B != format.None {
 			return corrupt("a scaling has no second input")
@@ -353,10 +377,6 @@ func (k *checker) route(p *format.RouteParams, o *operands) error {
 }
 
 func (k *checker) expertsOp(p *format.ExpertsParams, o *operands) error {
-	gate, gateFloat, err := k.matrix(p.Gate, true)
-	if err != nil {
-		return err
-	}
 	up, upFloat, err := k.matrix(p.Up, true)
 	if err != nil {
 		return err
@@ -365,21 +385,55 @@ func (k *checker) expertsOp(p *format.ExpertsParams, o *operands) error {
 	if err != nil {
 		return err
 	}
-	hidden, top := gate.Rows, k.length(p.Route)
+	gated := p.Gate != format.None
+	hidden, top := up.Rows, k.length(p.Route)
 	switch {
-	case up.Rows != hidden || up.Cols != gate.Cols || down.Cols != hidden || upFloat != gateFloat:
-		return corrupt("matrices of %d × %d, %d × %d and %d × %d do not fit together", gate.Rows, gate.Cols, up.Rows, up.Cols, down.Rows, down.Cols)
-	case up.Count != gate.Count || down.Count != gate.Count || up.FirstSlot != gate.FirstSlot || down.FirstSlot != gate.FirstSlot:
+	case p.Fused && p.Gate != p.Up:
+		return corrupt("gate and up are said to be one tensor, but are %d and %d", p.Gate, p.Up)
+	case p.Fused && (up.Rows%2 != 0 || up.Rows/2%uint64(up.TileRows) != 0):
+		return corrupt("gate and up are %d rows in tiles of %d", up.Rows, up.TileRows)
+	case p.Fused:
+		hidden /= 2
+	case gated:
+		gate, float, err := k.matrix(p.Gate, true)
+		if err != nil {
+			return err
+		}
+		if gate.Count != up.Count || gate.FirstSlot != up.FirstSlot {
+			return corrupt("gate and up do not share the slots of their experts")
+		}
+		if gate.Rows != hidden || gate.Cols != up.Cols || float != upFloat || !tiles(&gate) {
+			return corrupt("a gate of %d × %d and a matrix of %d × %d do not fit together", gate.Rows, gate.Cols, up.Rows, up.Cols)
+		}
+	}
+	switch {
+	case down.Cols != hidden:
+		return corrupt("matrices of %d × %d and %d × %d do not fit together", up.Rows, up.Cols, down.Rows, down.Cols)
+	case down.Count != up.Count || down.FirstSlot != up.FirstSlot:
 		return corrupt("gate, up and down do not share the slots of their experts")
 	case top == 0 || top > MaxTop:
 		return corrupt("%d choices per row", top)
+	case !gated && (p.Act == format.ActSwigluOAI || p.GateOut != format.None || p.GateScale != format.None || p.GateBias != format.None):
+		return corrupt("there is no gate, but something that needs one")
+	case !tiles(&up) || !tiles(&down):
+		return unsupported("tiles of %d and %d rows in experts", up.TileRows, down.TileRows)
 	}
-	in, inner := k.form(p.In, gateFloat), k.form(p.Hidden, downFloat)
-	if err := first(activation(p.Act), k.buffer(p.In, in, gate.Cols), k.buffer(p.Route, format.ElemRoute, top), k.output(p.Out, &down, down.Rows)); err != nil {
+	in, inner := k.form(p.In, upFloat), k.form(p.Hidden, downFloat)
+	if err := first(activation(p.Act), k.buffer(p.In, in, up.Cols), k.buffer(p.Route, format.ElemRoute, top), k.output(p.Out, &down, down.Rows)); err != nil {
 		return err
 	}
-	if experts := k.experts[p.Route]; uint64(experts) != gate.Count {
-		return corrupt("the route chooses among %d experts, there are %d", experts, gate.Count)
+	if experts := k.experts[p.Route]; uint64(experts) != up.Count {
+		return corrupt("the route chooses among %d experts, there are %d", experts, up.Count)
+	}
+	for _, v := range []struct {
+		w uint32
+		n uint64
+	}{
+		{p.GateScale, 1}, {p.UpScale, 1}, {p.DownScale, 1}, {p.GateBias, hidden}, {p.UpBias, hidden}, {p.DownBias, down.Rows},
+	} {
+		if err := k.optionalVector(v.w, up.Count*v.n); err != nil {
+			return err
+		}
 	}
 	if p.Residual != format.None {
 		if err := k.buffer(p.Residual, format.ElemF32, down.Rows); err != nil {
@@ -389,32 +443,38 @@ func (k *checker) expertsOp(p *format.ExpertsParams, o *operands) error {
 	if p.In == p.Out {
 		return corrupt("output buffer %d is the input", p.Out)
 	}
+	hiddenIn := p.UpOut // what the activation leaves, when it is float32
+	if gated {
+		hiddenIn = p.GateOut
+		if err := k.buffer(p.GateOut, format.ElemF32, top*entry(format.ElemF32, hidden)); err != nil {
+			return err
+		}
+	}
 	for _, s := range []struct {
 		b   uint32
 		t   format.ElemType
 		len uint64
 	}{
-		{p.Gathered, in, gate.Cols}, {p.GateOut, format.ElemF32, hidden}, {p.UpOut, format.ElemF32, hidden},
-		{p.Hidden, inner, hidden}, {p.DownOut, format.ElemF32, down.Rows},
+		{p.Gathered, in, up.Cols}, {p.UpOut, format.ElemF32, hidden}, {p.Hidden, inner, hidden}, {p.DownOut, format.ElemF32, down.Rows},
 	} {
 		if err := k.buffer(s.b, s.t, top*entry(s.t, s.len)); err != nil {
 			return err
 		}
 	}
-	for _, t := range []*format.Tensor{&gate, &up, &down} {
-		// Entries are rounded up to 16 elements: a tile must not write more rows than that.
-		if t.TileRows > 16 || 16%t.TileRows != 0 {
-			return unsupported("tiles of %d rows in experts", t.TileRows)
-		}
-	}
 	o.read(p.In, p.Route, p.Residual)
 	o.write(p.Out, p.Residual)
-	o.scratch(p.Gathered, p.GateOut, p.UpOut, p.DownOut)
-	if p.Hidden != p.GateOut {
+	o.scratch(p.Gathered, p.UpOut, p.DownOut)
+	if gated {
+		o.scratch(p.GateOut)
+	}
+	if p.Hidden != hiddenIn {
 		o.scratch(p.Hidden)
 	}
 	return nil
 }
+
+// tiles says whether a tile's rows divide 16: entries are rounded up to 16 elements, and a tile must not write more rows than that.
+func tiles(t *format.Tensor) bool { return t.TileRows <= 16 && 16%t.TileRows == 0 }
 
 // entry is the length of one choice's part of a scratch buffer for n elements.
 func entry(t format.ElemType, n uint64) uint64 {

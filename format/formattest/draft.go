@@ -181,6 +181,7 @@ func (b *builder) program(moe bool) *format.Program {
 				In: n, Route: route, Gate: b.tensors[name("ffn_gate_exps")], Up: b.tensors[name("ffn_up_exps")], Down: b.tensors[name("ffn_down_exps")],
 				Act: format.ActSiLU, Out: x, Residual: x,
 				Gathered: gathered, GateOut: gate, UpOut: up, Hidden: gate, DownOut: down,
+				GateScale: format.None, UpScale: format.None, DownScale: format.None, GateBias: format.None, UpBias: format.None, DownBias: format.None,
 			})
 			continue
 		}

@@ -54,4 +54,8 @@ const (
 	ActReLU2
 	ActGELUQuick // x·sigmoid(1.702x)
 	ActNone      // gate only: dst = act(gate) when up is nil
+	ActSigmoid
+	ActSwigluOAI // g·sigmoid(1.702g)·(u+1) of g = min(gate, 7) and u = up within ±7; needs up
+	ActSoftplus  // ln(1 + e^x)
+	ActTanh
 )

@@ -31,7 +31,14 @@ func Mul(dst, a, b []float32) {
 }
 
 // ActMul: dst = act(gate)·up, or act(gate) when up is nil. An unknown act works as ActNone, which is the identity.
+// ActSwigluOAI, of both inputs: SwigluOAI(gate, up).
 func ActMul(dst, gate, up []float32, act arg.Act) {
+	if act == arg.ActSwigluOAI {
+		for i := range dst {
+			dst[i] = SwigluOAI(gate[i], up[i])
+		}
+		return
+	}
 	f := activation(act)
 	for i := range dst {
 		v := f(gate[i])
@@ -56,6 +63,12 @@ func activation(act arg.Act) func(float32) float32 {
 		return func(x float32) float32 { x = ReLU(x); return float32(x * x) }
 	case arg.ActGELUQuick:
 		return GELUQuickOf
+	case arg.ActSigmoid:
+		return Sigmoid
+	case arg.ActSoftplus:
+		return Softplus
+	case arg.ActTanh:
+		return Tanh
 	}
 	return func(x float32) float32 { return x }
 }

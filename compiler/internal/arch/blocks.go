@@ -27,6 +27,7 @@ type Attn struct {
 	Shared  bool                 // no keys and values of its own: those of layer From
 	From    int
 	Unscale bool // scales of the matrices are not used
+	NoBias  bool // the bias of attn_output is not used
 	Sinks   bool // attn_sinks, a logit without a value for every head
 }
 
@@ -76,6 +77,10 @@ func (b *Builder) SelfAttention(x Value, a Attn) Value {
 		sinks = b.Vector("attn_sinks.weight", heads)
 	}
 	y := b.add(Node{Params: p, In: []Value{q}, W: []*gguf.Tensor{sinks}, Name: "attn", Width: heads * val})
+	if a.NoBias && b.Has("attn_output.bias") {
+		b.folded("attn_output.bias", b.NEmbed, "bias that this architecture does not use")
+		return b.matmul(y, b.Matrix("attn_output.weight", b.width(y), b.NEmbed), nil, "attn_output", b.scaleOf("attn_output", !a.Unscale))
+	}
 	return b.linear(y, "attn_output", b.NEmbed, !a.Unscale)
 }
 

@@ -177,6 +177,8 @@ func (e *emitter) node(n *node) {
 		q.X = e.inPlace(n)
 		e.add(&q)
 		e.quantise(n)
+	default:
+		e.recurrent(n)
 	}
 }
 
@@ -208,12 +210,15 @@ func (e *emitter) matmul(g *node) {
 }
 
 func (e *emitter) experts(n *node, q format.ExpertsParams) {
-	q.In, q.Route = e.readAs(n.in[0], quantised(n.w[0])), e.read(n.in[1])
+	q.In, q.Route = e.readAs(n.in[0], quantised(n.w[1])), e.read(n.in[1])
 	q.Gate, q.Up, q.Down = e.weight(n.w, 0), e.weight(n.w, 1), e.weight(n.w, 2)
+	for i, v := range []*uint32{&q.GateScale, &q.UpScale, &q.DownScale, &q.GateBias, &q.UpBias, &q.DownBias} {
+		*v = e.weight(n.w, 3+i)
+	}
 	q.Residual = e.read(n.residual)
 	q.Out = e.result(n, n.residual)
 	// A scratch buffer holds one entry per choice of a row, evenly spaced, so an entry fills whole vectors.
-	top, hidden := uint64(n.in[1].width), n.w[0].Dims[1]
+	top, hidden := uint64(n.in[1].width), n.w[2].Dims[0]
 	form := func(quantised bool) format.ElemType {
 		switch {
 		case quantised && n.fine:
@@ -223,11 +228,14 @@ func (e *emitter) experts(n *node, q format.ExpertsParams) {
 		}
 		return format.ElemF32
 	}
-	in := form(quantised(n.w[0]))
-	q.Gathered = e.buf("experts_in", in, top*entry(in, n.w[0].Dims[0]))
-	q.GateOut = e.buf("experts_gate", format.ElemF32, top*entry(format.ElemF32, hidden))
+	in := form(quantised(n.w[1]))
+	q.Gathered = e.buf("experts_in", in, top*entry(in, n.w[1].Dims[0]))
 	q.UpOut = e.buf("experts_up", format.ElemF32, top*entry(format.ElemF32, hidden))
-	q.Hidden = q.GateOut
+	q.GateOut, q.Hidden = format.None, q.UpOut
+	if q.Gate != format.None {
+		q.GateOut = e.buf("experts_gate", format.ElemF32, top*entry(format.ElemF32, hidden))
+		q.Hidden = q.GateOut
+	}
 	if quantised(n.w[2]) {
 		q.Hidden = e.buf("experts_hidden", form(true), top*entry(form(true), hidden))
 	}

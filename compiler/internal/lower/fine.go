@@ -21,6 +21,8 @@ func markFine(g *graph) {
 		case *format.MatMulParams:
 			n.fine = quantised(n.w[0]) && (routed || fromAttention(n.in[0]) || g.endsIn(n, users))
 		case *format.ExpertsParams:
+			n.fine = quantised(n.w[1])
+		case *format.HeadMatMulParams:
 			n.fine = quantised(n.w[0])
 		}
 	}
@@ -40,7 +42,7 @@ func (g *graph) routed() bool {
 func fromAttention(x *node) bool {
 	for {
 		switch x.params.(type) {
-		case *format.AttentionParams:
+		case *format.AttentionParams, *format.HeadMatMulParams:
 			return true
 		case *format.SelectParams:
 			x = x.in[0]

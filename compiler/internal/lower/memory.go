@@ -129,6 +129,16 @@ func bufferOperands(params format.Params) []*uint32 {
 		return []*uint32{&p.In, &p.Out}
 	case *format.TemperParams:
 		return []*uint32{&p.X}
+	case *format.ConvParams:
+		return []*uint32{&p.X, &p.Out}
+	case *format.ScanParams:
+		return []*uint32{&p.X, &p.DT, &p.B, &p.C, &p.Out}
+	case *format.DeltaParams:
+		return []*uint32{&p.Q, &p.K, &p.V, &p.Alpha, &p.Beta, &p.Out}
+	case *format.HeadMatMulParams:
+		return []*uint32{&p.In, &p.Out}
+	case *format.JoinParams:
+		return []*uint32{&p.A, &p.B, &p.Out}
 	}
 	return nil
 }

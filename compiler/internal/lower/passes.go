@@ -64,7 +64,8 @@ func selectEarly(g *graph) {
 	last := -1
 	for i, n := range g.nodes {
 		switch n.params.(type) {
-		case *format.AttentionParams, *format.KVAppendParams, *format.RowsParams, *format.RopeParams, *format.TemperParams:
+		case *format.AttentionParams, *format.KVAppendParams, *format.RowsParams, *format.RopeParams, *format.TemperParams,
+			*format.ConvParams, *format.ScanParams, *format.DeltaParams:
 			last = i
 		}
 	}
@@ -163,8 +164,11 @@ func markQuantised(g *graph) {
 		case *format.MatMulParams:
 			quantisedIn = quantised(n.parts[0].w[0])
 		case *format.ExpertsParams:
+			quantisedIn = quantised(n.w[1])
+			n.in[0].wantFine = n.in[0].wantFine || quantisedIn && n.fine
+		case *format.HeadMatMulParams:
 			quantisedIn = quantised(n.w[0])
-			n.in[0].wantFine = quantisedIn && n.fine
+			n.in[0].wantFine = n.in[0].wantFine || quantisedIn && n.fine
 		}
 		for i, x := range n.in {
 			if x == nil {

@@ -77,6 +77,10 @@ func New(c Config) (*Model, error) {
 	m.vec = kernels.VecFor(c.Set)
 	shapes := make([]kv.Shape, len(c.Program.States))
 	for i, s := range c.Program.States {
+		if s.Kind == format.StateRecurrent {
+			shapes[i] = kv.Shape{Recurrent: int(s.KVHeads) * int(s.KeyDim) * int(s.ValDim)}
+			continue
+		}
 		if s.Kind != format.StateKV {
 			return nil, fmt.Errorf("%w: state kind %d", format.ErrUnsupported, s.Kind)
 		}

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"math"
 
 	"jns/format"
 	"jns/kernels"
@@ -44,7 +45,7 @@ func (m *Model) bindNorm(p *format.NormParams, selected bool) error {
 			m.work[i].need(in.len)
 		}
 	}
-	if p.Norm != format.NormRMS && p.Norm != format.NormLayer {
+	if p.Norm < format.NormRMS || p.Norm > format.NormL2 {
 		return fmt.Errorf("%w: norm kind %d", format.ErrUnsupported, p.Norm)
 	}
 	m.eachRow(selected, func(k *worker, r int) {
@@ -62,10 +63,17 @@ func (m *Model) bindNorm(p *format.NormParams, selected bool) error {
 				gw = sub(w, a, b)
 				gb = sub(bias, a, b)
 			}
-			if p.Norm == format.NormRMS {
+			switch p.Norm {
+			case format.NormRMS:
 				m.vec.RMSNorm(y[a:b], x[a:b], gw, p.Eps)
-			} else {
+				if gb != nil {
+					m.vec.AddScaled(y[a:b], y[a:b], gb, 1)
+				}
+			case format.NormLayer:
 				m.vec.LayerNorm(y[a:b], x[a:b], gw, gb, p.Eps)
+			default: // Σ is n times the mean
+				m.vec.RMSNorm(y[a:b], x[a:b], nil, p.Eps/float32(length))
+				m.vec.Scale(y[a:b], y[a:b], float32(1/math.Sqrt(float64(length))))
 			}
 		}
 		if q != nil {
@@ -147,6 +155,14 @@ func (m *Model) bindElement(p *format.ElementParams, selected bool) error {
 	case format.ElementMul:
 		m.eachSpan(selected, out.len, func(_ *worker, r, from, to int) {
 			m.vec.Mul(out.f32(r)[from:to], a.f32(r)[from:to], b.f32(r)[from:to])
+		})
+	case format.ElementSpread:
+		run := out.len / b.len
+		m.eachRow(selected, func(_ *worker, r int) {
+			x, y, f := a.f32(r), out.f32(r), b.f32(r)
+			for i, v := range f {
+				m.vec.Scale(y[i*run:(i+1)*run], x[i*run:(i+1)*run], v)
+			}
 		})
 	default:
 		return fmt.Errorf("%w: element-wise kind %d", format.ErrUnsupported, p.Element)

@@ -83,6 +83,21 @@ type experts struct {
 	hidden         *buffer
 	downOut        *buffer
 	selected       bool
+	width          int // hidden elements of an expert
+	weightIn       bool
+}
+
+// adjust are the factors and biases of one product, by expert; nil: none.
+type adjust struct{ scale, bias []float32 }
+
+// apply changes expert x's product y.
+func (a *adjust) apply(m *Model, y []float32, x int) {
+	if a.scale != nil {
+		m.vec.Scale(y, y, a.scale[x])
+	}
+	if a.bias != nil {
+		m.vec.AddScaled(y, y, a.bias[x*len(y):(x+1)*len(y)], 1)
+	}
 }
 
 func entry(b *buffer, top, i int) unsafe.Pointer {
@@ -108,13 +123,21 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 		out: m.buf(p.Out), residual: m.buf(p.Residual), gathered: m.buf(p.Gathered), gateOut: m.buf(p.GateOut), upOut: m.buf(p.UpOut),
 		hidden: m.buf(p.Hidden), downOut: m.buf(p.DownOut), selected: selected}
 	e.top = e.route.len
-	hidden := int(e.gate.Rows)
+	hidden := int(e.up.Rows)
+	if p.Fused {
+		hidden /= 2
+	}
+	e.width, e.weightIn = hidden, p.WeightIn
+	gates, ups, downs := adjust{m.vector(p.GateScale), m.vector(p.GateBias)}, adjust{m.vector(p.UpScale), m.vector(p.UpBias)}, adjust{m.vector(p.DownScale), m.vector(p.DownBias)}
 	for _, w := range []*weight{e.gate, e.up, e.down} {
+		if w == nil {
+			continue
+		}
 		if err := m.bindMatMul(w); err != nil {
 			return err
 		}
 	}
-	n, experts := m.rows*e.top, int(e.gate.Count)
+	n, experts := m.rows*e.top, int(e.up.Count)
 	if len(m.picks.from) < n {
 		m.picks.from, m.picks.place = make([]int32, n), make([]int32, n)
 	}
@@ -144,34 +167,66 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 			}
 		}
 	})
-	m.expertProducts(e, e.gathered, []expertProduct{{e.gate, e.gateOut}, {e.up, e.upOut}})
+	first := []expertProduct{{e.up, e.upOut, 0, hidden}}
+	switch {
+	case p.Fused:
+		first = []expertProduct{{e.up, e.gateOut, 0, hidden}, {e.up, e.upOut, hidden, hidden}}
+	case e.gate != nil:
+		first = []expertProduct{{e.gate, e.gateOut, 0, hidden}, {e.up, e.upOut, 0, hidden}}
+	}
+	m.expertProducts(e, e.gathered, first)
 	m.step(selected, func(w *worker, next *sched.Counter) {
 		for n := m.count(selected) * e.top; ; {
 			i := next.Next()
 			if i >= n {
 				return
 			}
-			g := entryF32(e.gateOut, e.top, i)
-			m.vec.ActMul(g, g, entryF32(e.upOut, e.top, i), e.act)
+			x, weight := m.chosenBy(e, i)
+			u := entryF32(e.upOut, e.top, i)
+			g := u
+			if e.gateOut != nil {
+				g = entryF32(e.gateOut, e.top, i)
+			}
+			if e.weightIn {
+				m.vec.Scale(u[:hidden], u[:hidden], weight)
+				if e.gateOut != nil {
+					m.vec.Scale(g[:hidden], g[:hidden], weight)
+				}
+			}
+			ups.apply(m, u[:hidden], x)
+			if e.gateOut != nil {
+				gates.apply(m, g[:hidden], x)
+				m.vec.ActMul(g, g, u, e.act)
+			} else {
+				m.vec.ActMul(g, g, nil, e.act)
+			}
 			switch {
 			case e.hidden.typ == format.ElemQ8X:
 				m.vec.Quantize(entryBytes(e.hidden, e.top, i)[:tile.Q8XRowBytes(hidden)], g[:hidden])
 			case e.hidden.typ == format.ElemQ8X2:
 				n := tile.Q8XRowBytes(hidden)
 				m.vec.QuantizeFine(entryBytes(e.hidden, e.top, i)[:n], entryRest(e.hidden, e.top, i)[:n], g[:hidden])
-			case e.hidden.base != e.gateOut.base:
+			case unsafe.Pointer(unsafe.SliceData(g)) != entry(e.hidden, e.top, i):
 				copy(entryF32(e.hidden, e.top, i), g)
 			}
 		}
 	})
-	m.expertProducts(e, e.hidden, []expertProduct{{e.down, e.downOut}})
+	m.expertProducts(e, e.hidden, []expertProduct{{e.down, e.downOut, 0, int(e.down.Rows)}})
 	m.eachRow(selected, func(_ *worker, r int) {
 		choices := e.route.choices(r)
-		at := func(k int) []float32 { return entryF32(e.downOut, e.top, int(m.picks.place[r*e.top+k])) }
-		sum := at(0)
-		m.vec.Scale(sum, sum, choices[0].weight)
+		at := func(k int) (y []float32, weight float32) {
+			y = entryF32(e.downOut, e.top, int(m.picks.place[r*e.top+k]))[:e.out.len]
+			downs.apply(m, y, int(choices[k].expert))
+			if e.weightIn {
+				return y, 1
+			}
+			return y, choices[k].weight
+		}
+		sum, weight := at(0)
+		m.vec.Scale(sum, sum, weight)
 		for k := 1; k < len(choices); k++ {
-			m.vec.AddScaled(sum, sum, at(k), choices[k].weight)
+			y, weight := at(k)
+			m.vec.AddScaled(sum, sum, y, weight)
 		}
 		if e.residual == nil {
 			copy(e.out.f32(r), sum)
@@ -180,6 +235,13 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 		m.vec.AddScaled(e.out.f32(r), e.residual.f32(r), sum, 1)
 	})
 	return nil
+}
+
+// chosenBy is the expert of the i-th place, and its weight.
+func (m *Model) chosenBy(e *experts, i int) (expert int, weight float32) {
+	n := int(m.picks.from[i])
+	c := e.route.choices(n / e.top)[n%e.top]
+	return int(c.expert), c.weight
 }
 
 // group sorts the batch's choices by expert, rows in order within one.
@@ -216,17 +278,22 @@ func (m *Model) group(e *experts, experts int) {
 	p.start[0] = 0
 }
 
+// expertProduct is a product of rows from … from+rows-1 of an expert's matrix; from is a multiple of a tile's rows.
 type expertProduct struct {
-	w   *weight
-	out *buffer
+	w          *weight
+	out        *buffer
+	from, rows int
 }
+
+// tiles are the tile rows of a product.
+func (q *expertProduct) tiles() int { return q.w.layout.TileRows(q.rows) }
 
 // expertProducts adds the step that multiplies every used expert's matrices with its rows.
 func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 	w0 := list[0].w
-	tiles := w0.layout.TileRows(int(w0.Rows))
-	for _, q := range list {
-		tiles = max(tiles, q.w.layout.TileRows(int(q.w.Rows)))
+	tiles := 0
+	for i := range list {
+		tiles = max(tiles, list[i].tiles())
 	}
 	step := min(max(pieceBytes/w0.stride, 1), tiles)
 	cuts := (tiles + step - 1) / step
@@ -244,7 +311,7 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 			}
 			x := int(p.used[i/(len(list)*cuts)])
 			q, t0 := &list[i/cuts%len(list)], i%cuts*step
-			n := min(step, q.w.layout.TileRows(int(q.w.Rows))-t0)
+			n := min(step, q.tiles()-t0)
 			if n <= 0 {
 				continue
 			}
@@ -259,7 +326,7 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 // expertPiece multiplies tile rows t0 … t0+tiles-1 of expert x with count entries from the first on.
 func (m *Model) expertPiece(w *worker, q *expertProduct, in *buffer, top, x, t0, tiles, first, count int) {
 	var a kernels.MatMulArgs
-	a.W = unsafe.Add(q.w.parts[x].base, uintptr(t0)*uintptr(q.w.stride))
+	a.W = unsafe.Add(q.w.parts[x].base, uintptr(t0+q.from/q.w.layout.Rows)*uintptr(q.w.stride))
 	a.WStride, a.Tiles, a.Cols = uintptr(q.w.stride), tiles, int(q.w.Cols)
 	a.X, a.XStride, a.N = entry(in, top, first), in.stride/uintptr(top), count
 	row0 := t0 * q.w.layout.Rows
@@ -275,7 +342,7 @@ func (m *Model) expertPiece(w *worker, q *expertProduct, in *buffer, top, x, t0,
 	if !fine {
 		return
 	}
-	rows := min(tiles*q.w.layout.Rows, int(q.w.Rows)-row0)
+	rows := min(tiles*q.w.layout.Rows, q.rows-row0)
 	for i := range count {
 		y := unsafe.Slice((*float32)(unsafe.Add(a.Y, uintptr(2*i)*a.YStride)), rows)
 		rest := unsafe.Slice((*float32)(unsafe.Add(a.Y, uintptr(2*i+1)*a.YStride)), rows)

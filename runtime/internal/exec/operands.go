@@ -26,7 +26,15 @@ func weightsOf(p format.Params) []uint32 {
 	case *format.RouteParams:
 		add(p.Bias)
 	case *format.ExpertsParams:
-		add(p.Gate, p.Up, p.Down)
+		add(p.Gate, p.Up, p.Down, p.GateScale, p.UpScale, p.DownScale, p.GateBias, p.UpBias, p.DownBias)
+	case *format.ConvParams:
+		add(p.W, p.Bias)
+	case *format.ScanParams:
+		add(p.A, p.Bias, p.D)
+	case *format.DeltaParams:
+		add(p.A, p.Bias)
+	case *format.HeadMatMulParams:
+		add(p.W)
 	}
 	return all
 }

@@ -132,6 +132,16 @@ func (m *Model) bindOps() error {
 			err = m.bindSlice(p, selected)
 		case *format.TemperParams:
 			err = m.bindTemper(p)
+		case *format.ConvParams:
+			err = m.bindConv(p)
+		case *format.ScanParams:
+			err = m.bindScan(p)
+		case *format.DeltaParams:
+			err = m.bindDelta(p)
+		case *format.HeadMatMulParams:
+			err = m.bindHeadMatMul(p, selected)
+		case *format.JoinParams:
+			err = m.bindJoin(p, selected)
 		default:
 			err = fmt.Errorf("%w: operation kind %d", format.ErrUnsupported, m.prog.Ops[i].Kind)
 		}

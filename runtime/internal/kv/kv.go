@@ -1,4 +1,4 @@
-// Package kv holds what a session remembers: the keys and values of every position, in pages.
+// Package kv holds what a session remembers: the keys and values of every position, in pages, and the states of recurrent layers.
 //
 // Its nouns: a Shape (what one page of one state looks like), a Page (KVChunk consecutive absolute positions of one state), a Cache (all pages of one session).
 // Pages come as positions come; a sliding window gives whole pages back; pages are reference-counted, so that a fork shares what both have seen.
@@ -22,22 +22,28 @@ var ErrFull = errors.New("context is full")
 // ErrMemory is returned when pages would take more memory than there is.
 var ErrMemory = errors.New("keys and values do not fit the memory")
 
-// ErrGone is returned for positions that a sliding window has dropped.
+// ErrGone is returned for positions that a sliding window has dropped, or that a recurrent state has gone past.
 var ErrGone = errors.New("positions are no longer in the window")
 
 // Shape describes the pages of one state.
 type Shape struct {
 	KVHeads, KeyDim, ValDim int
 	Window                  int // 0: everything is kept
+	Recurrent               int // float32 numbers of a state that every position changes; 0: keys and values
 }
 
 // HeadBytes is the distance between two heads in a page.
 func (s Shape) HeadBytes() int { return 2 * Chunk * (s.KeyDim + s.ValDim) }
 
 // PageBytes is the size of a page.
-func (s Shape) PageBytes() int { return s.KVHeads * s.HeadBytes() }
+func (s Shape) PageBytes() int {
+	if s.Recurrent > 0 {
+		return 4 * s.Recurrent
+	}
+	return s.KVHeads * s.HeadBytes()
+}
 
-// Page is the memory of Chunk positions of one state.
+// Page is the memory of Chunk positions of one state, or all of a recurrent one.
 type Page struct {
 	mem  []uint16
 	refs atomic.Int32
@@ -51,6 +57,11 @@ func (p *Page) Key(s *Shape, head int) unsafe.Pointer {
 // Value is the start of a head's values.
 func (p *Page) Value(s *Shape, head int) unsafe.Pointer {
 	return unsafe.Pointer(&p.mem[head*s.HeadBytes()/2+Chunk*s.KeyDim])
+}
+
+// Numbers are those of a recurrent state.
+func (p *Page) Numbers(s *Shape) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(&p.mem[0])), s.Recurrent)
 }
 
 // Store hands out and takes back pages; shared by all sessions of a model.
@@ -138,6 +149,13 @@ func (c *Cache) Extend(n int) (int, error) {
 	first := c.n
 	need := (c.n + n + Chunk - 1) / Chunk
 	for state := range c.pages {
+		if c.store.shapes[state].Recurrent > 0 {
+			if err := c.change(state, n); err != nil {
+				c.shrink((c.n + Chunk - 1) / Chunk)
+				return 0, err
+			}
+			continue
+		}
 		for len(c.pages[state]) < need {
 			p, err := c.store.get(state)
 			if err != nil {
@@ -155,6 +173,23 @@ func (c *Cache) Extend(n int) (int, error) {
 	}
 	c.n += n
 	return first, nil
+}
+
+// change makes a recurrent state this cache's own, and zero at the start, before n more positions change it.
+func (c *Cache) change(state, n int) error {
+	switch {
+	case n == 0:
+		return nil
+	case len(c.pages[state]) > 0:
+		return c.own(state, 0)
+	}
+	p, err := c.store.get(state)
+	if err != nil {
+		return err
+	}
+	clear(p.mem)
+	c.pages[state] = append(c.pages[state], p)
+	return nil
 }
 
 // own replaces a page that others share by a copy, before it is written to.
@@ -205,12 +240,16 @@ func (c *Cache) Slide() {
 	}
 }
 
-// Truncate forgets all positions from n on. It fails when a window has dropped positions that a query at n would see.
+// Truncate forgets all positions from n on. It fails with ErrGone, and changes nothing, when a window has dropped positions that a query at n would see, and where
+// there is a recurrent state unless n is 0 or Len().
 func (c *Cache) Truncate(n int) error {
 	if n < 0 || n > c.n {
 		return fmt.Errorf("kv: cannot truncate %d positions to %d", c.n, n)
 	}
 	for state := range c.pages {
+		if c.store.shapes[state].Recurrent > 0 && n > 0 && n < c.n {
+			return fmt.Errorf("%w: position %d", ErrGone, n)
+		}
 		w := c.store.shapes[state].Window
 		if w != 0 && n > 0 && c.low[state]*Chunk > max(n-w+1, 0) {
 			return fmt.Errorf("%w: position %d", ErrGone, n)

@@ -1,0 +1,170 @@
+package exec
+
+import (
+	"jns/format"
+	"jns/kernels"
+	"jns/runtime/internal/sched"
+)
+
+// Operations with a recurrent state. A piece is a run of channels or a head; a worker takes it through all rows of the batch in order, so that every
+// state sees its session's positions one after another wherever batches are cut.
+
+// channelRun is the number of channels in a piece.
+const channelRun = 256
+
+// numbers is the recurrent state of a row's session.
+func (m *Model) numbers(row, state int) []float32 {
+	return m.batch[row].Cache.Page(state, 0).Numbers(m.store.Shape(state))
+}
+
+// eachPiece is the step that hands out n pieces.
+func (m *Model) eachPiece(n int, f func(w *worker, i int)) {
+	m.step(false, func(w *worker, next *sched.Counter) {
+		for {
+			i := next.Next()
+			if i >= n {
+				return
+			}
+			f(w, i)
+		}
+	})
+}
+
+// transposed gives rows × cols numbers as cols × rows.
+func transposed(v []float32, rows, cols int) []float32 {
+	out := alignedF32(rows * cols)
+	for r := range rows {
+		for c := range cols {
+			out[c*rows+r] = v[r*cols+c]
+		}
+	}
+	return out
+}
+
+func (m *Model) bindConv(p *format.ConvParams) error {
+	x, out, state, taps := m.buf(p.X), m.buf(p.Out), int(p.State), int(p.Taps)
+	n := x.len
+	w, bias := transposed(m.vector(p.W), n, taps), m.vector(p.Bias)
+	m.eachPiece((n+channelRun-1)/channelRun, func(_ *worker, i int) {
+		a, z := i*channelRun, min((i+1)*channelRun, n)
+		for r := range m.n {
+			s, in, y := m.numbers(r, state), x.f32(r)[a:z], out.f32(r)[a:z]
+			m.vec.Mul(y, s[a:z], w[a:z])
+			for k := 1; k < taps-1; k++ {
+				m.vec.MulAdd(y, s[k*n+a:k*n+z], w[k*n+a:k*n+z])
+				copy(s[(k-1)*n+a:(k-1)*n+z], s[k*n+a:k*n+z])
+			}
+			m.vec.MulAdd(y, in, w[(taps-1)*n+a:(taps-1)*n+z])
+			copy(s[(taps-2)*n+a:(taps-2)*n+z], in)
+			if bias != nil {
+				m.vec.AddScaled(y, y, bias[a:z], 1)
+			}
+			if p.Act != 0 {
+				m.vec.ActMul(y, y, nil, kernels.Act(p.Act))
+			}
+		}
+	})
+	return nil
+}
+
+func (m *Model) bindScan(p *format.ScanParams) error {
+	x, dt, b, c, out, state := m.buf(p.X), m.buf(p.DT), m.buf(p.B), m.buf(p.C), m.buf(p.Out), int(p.State)
+	heads, dim, n, groups := int(p.Heads), int(p.HeadDim), int(p.N), int(p.Groups)
+	decays, bias, skip := m.vector(p.A), m.vector(p.Bias), m.vector(p.D)
+	if dim == 1 {
+		return m.bindScanChannels(p, decays, bias, skip)
+	}
+	for i := range m.work {
+		m.work[i].need(dim)
+	}
+	m.eachPiece(heads, func(w *worker, h int) {
+		g := h / (heads / groups) * n
+		u := w.scratch[:dim]
+		for r := range m.n {
+			d := dt.f32(r)[h]
+			if bias != nil {
+				d += bias[h]
+			}
+			d = kernels.Softplus(d)
+			in, y := x.f32(r)[h*dim:(h+1)*dim], out.f32(r)[h*dim:(h+1)*dim]
+			m.vec.Scale(u, in, d)
+			m.vec.ScanStep(m.numbers(r, state)[h*n*dim:(h+1)*n*dim], u, b.f32(r)[g:g+n], c.f32(r)[g:g+n], kernels.Exp(float32(d*decays[h])), y)
+			if skip != nil {
+				m.vec.AddScaled(y, y, in, skip[h])
+			}
+		}
+	})
+	return nil
+}
+
+// bindScanChannels is the scan of heads of one channel, whose decays differ by number of state. A head's decay for all of them is the same decay each.
+func (m *Model) bindScanChannels(p *format.ScanParams, decays, bias, skip []float32) error {
+	x, dt, b, c, out, state := m.buf(p.X), m.buf(p.DT), m.buf(p.B), m.buf(p.C), m.buf(p.Out), int(p.State)
+	heads, n, groups := int(p.Heads), int(p.N), int(p.Groups)
+	if len(decays) == heads {
+		all := make([]float32, 0, n*heads)
+		for range n {
+			all = append(all, decays...)
+		}
+		decays = all
+	} else {
+		decays = transposed(decays, heads, n)
+	}
+	for i := range m.work {
+		m.work[i].need(2 * channelRun)
+	}
+	size := heads / groups // channels that share B and C
+	run := min(channelRun, size)
+	runs := (size + run - 1) / run
+	m.eachPiece(groups*runs, func(w *worker, i int) {
+		g := i / runs
+		a := g*size + i%runs*run
+		z := min(a+run, (g+1)*size)
+		d, u := w.scratch[:z-a], w.scratch[channelRun:channelRun+z-a]
+		for r := range m.n {
+			copy(d, dt.f32(r)[a:z])
+			if bias != nil {
+				m.vec.AddScaled(d, d, bias[a:z], 1)
+			}
+			m.vec.ActMul(d, d, nil, kernels.ActSoftplus)
+			in, y := x.f32(r)[a:z], out.f32(r)[a:z]
+			m.vec.Mul(u, in, d)
+			m.vec.ScanChannels(m.numbers(r, state)[a:], decays[a:], heads, d, u, b.f32(r)[g*n:(g+1)*n], c.f32(r)[g*n:(g+1)*n], y)
+			if skip != nil {
+				m.vec.Mul(u, in, skip[a:z])
+				m.vec.AddScaled(y, y, u, 1)
+			}
+		}
+	})
+	return nil
+}
+
+func (m *Model) bindDelta(p *format.DeltaParams) error {
+	q, k, v, alpha, beta, out := m.buf(p.Q), m.buf(p.K), m.buf(p.V), m.buf(p.Alpha), m.buf(p.Beta), m.buf(p.Out)
+	state, heads, keys, dk, dv := int(p.State), int(p.Heads), int(p.KeyHeads), int(p.KeyDim), int(p.ValDim)
+	decay, bias := m.vector(p.A), m.vector(p.Bias)
+	each := alpha.len / heads // decays of a head
+	for i := range m.work {
+		m.work[i].need(dk + dv + each)
+	}
+	m.eachPiece(heads, func(w *worker, h int) {
+		j := h % keys
+		if p.Blocked {
+			j = h / (heads / keys)
+		}
+		scaled, d, g := w.scratch[:dk], w.scratch[dk:dk+dv], w.scratch[dk+dv:dk+dv+each]
+		for r := range m.n {
+			copy(g, alpha.f32(r)[h*each:(h+1)*each])
+			if bias != nil {
+				m.vec.AddScaled(g, g, bias[h*each:(h+1)*each], 1)
+			}
+			for i, a := range g {
+				g[i] = kernels.Exp(float32(decay[h] * kernels.Softplus(a)))
+			}
+			m.vec.Scale(scaled, q.f32(r)[j*dk:(j+1)*dk], p.Scale)
+			m.vec.DeltaStep(m.numbers(r, state)[h*dk*dv:(h+1)*dk*dv], scaled, k.f32(r)[j*dk:(j+1)*dk], v.f32(r)[h*dv:(h+1)*dv], g,
+				kernels.Sigmoid(beta.f32(r)[h]), d, out.f32(r)[h*dv:(h+1)*dv])
+		}
+	})
+	return nil
+}
