@@ -24,11 +24,7 @@ type output struct {
 func createOutput(path string, set *gguf.Set) (*output, error) {
 	name := path + partialSuffix
 	for _, p := range []string{path, name} {
-		stat := os.Stat
-		if p == name {
-			stat = os.Lstat
-		}
-		st, err := stat(p)
+		st, err := os.Lstat(p) // a link counts as what it is: /dev/stdout is one, and would be replaced
 		if err != nil {
 			continue
 		}

@@ -178,6 +178,10 @@ func TestThePartialFileIsNeitherTheSourceNorALink(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, b, still)
 
+	require.NoError(t, os.Symlink(src, filepath.Join(dir, "o.jns")))
+	_, err = Compile(context.Background(), Options{Source: src, Output: filepath.Join(dir, "o.jns")})
+	require.ErrorContains(t, err, "no regular file")
+
 	victim := filepath.Join(dir, "victim")
 	require.NoError(t, os.WriteFile(victim, []byte("precious"), 0o600))
 	require.NoError(t, os.Symlink(victim, filepath.Join(dir, "n.jns.partial")))
