@@ -54,6 +54,15 @@ func (s *Session) Reuse(prompt []int32) ([]int32, error) {
 	return prompt[n:], err
 }
 
+// forget undoes a batch that failed: what it stored from position n on is dropped, or all of it where a recurrent state cannot go back.
+func (s *Session) forget(n int) error {
+	err := s.Truncate(n)
+	if errors.Is(err, kv.ErrGone) {
+		err = s.Truncate(0)
+	}
+	return err
+}
+
 // Fork makes a session that has seen the same tokens; memory is shared until one of the two goes on.
 func (s *Session) Fork() *Session {
 	return &Session{e: s.e, cache: s.cache.Fork(), tokens: append([]int32(nil), s.tokens...)}
@@ -91,8 +100,7 @@ func (s *Session) Eval(ctx context.Context, tokens []int32, want func(i int) boo
 			s.batch = append(s.batch, exec.Row{Token: t, Cache: s.cache, Pos: first + i, Logits: wanted && each != nil})
 		}
 		if err := e.ran(e.model.Run(s.batch)); err != nil {
-			_ = s.cache.Truncate(before)
-			return err
+			return errors.Join(err, s.forget(before))
 		}
 		s.tokens = append(s.tokens, tokens[from:from+n]...)
 		k := 0

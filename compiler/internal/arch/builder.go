@@ -123,6 +123,16 @@ func (b *Builder) Layers(f func(i int)) {
 	b.layer = -1
 }
 
+// asideLayer sets all tensors of a block aside.
+func (b *Builder) asideLayer(i int, reason string) {
+	prefix := fmt.Sprintf("blk.%d.", i)
+	for _, t := range b.set.Tensors {
+		if strings.HasPrefix(t.Name, prefix) && b.g.Uses[t] == nil {
+			b.g.Uses[t] = b.use(RoleAside, reason)
+		}
+	}
+}
+
 // Has says whether the current layer (or, outside layers, the file) has a tensor.
 func (b *Builder) Has(name string) bool { return b.find(name) != nil }
 
