@@ -41,7 +41,8 @@ func containerInfo(_ context.Context, c *cli.Command, e *engine.Engine) error {
 			"fallbacks": r.Fallbacks, "machine": machine(),
 		})
 	}
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "model\t%s\n", k.TOC.Model.Name)
 	fmt.Fprintf(w, "parameters\t%d\n", k.TOC.Model.Params)
 	fmt.Fprintf(w, "vocabulary\t%d\n", k.TOC.Model.Vocab)
@@ -53,7 +54,9 @@ func containerInfo(_ context.Context, c *cli.Command, e *engine.Engine) error {
 	for _, f := range r.Fallbacks {
 		fmt.Fprintf(w, "not accelerated\t%s: %s\n", f.Tensor, f.Reason)
 	}
-	return w.Flush()
+	w.Flush()
+	_, err := fmt.Fprint(stdout, jnscli.Printable(b.String()))
+	return err
 }
 
 // facts spells the facts of a model as jnsc inspect does.
