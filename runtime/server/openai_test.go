@@ -1,0 +1,50 @@
+//go:build openai
+
+package server
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/stretchr/testify/require"
+)
+
+// OpenAI's own client takes minutes to compile, so its test has a tag: go test -tags openai ./runtime/server. The other tests say the same by plain HTTP.
+
+func TestOpenAIsClientIsContent(t *testing.T) {
+	s := start(t, "", Options{})
+	c := openai.NewClient(option.WithBaseURL(s.url+"/v1/"), option.WithAPIKey("none"), option.WithMaxRetries(0))
+	ctx := context.Background()
+	list, err := c.Models.List(ctx)
+	require.NoError(t, err)
+	require.Len(t, list.Data, 1)
+	p := openai.ChatCompletionNewParams{Model: "tiny", Seed: openai.Int(7), MaxCompletionTokens: openai.Int(24), Temperature: openai.Float(0.8),
+		Messages:      []openai.ChatCompletionMessageParamUnion{openai.SystemMessage("Be brief."), openai.UserMessage("Tell me a story about a fox.")},
+		StreamOptions: openai.ChatCompletionStreamOptionsParam{}}
+	whole, err := c.Chat.Completions.New(ctx, p)
+	require.NoError(t, err)
+	require.NotEmpty(t, whole.Choices[0].Message.Content)
+	require.EqualValues(t, whole.Usage.TotalTokens, whole.Usage.PromptTokens+whole.Usage.CompletionTokens)
+
+	p.StreamOptions.IncludeUsage = openai.Bool(true)
+	stream := c.Chat.Completions.NewStreaming(ctx, p)
+	var acc openai.ChatCompletionAccumulator
+	for stream.Next() {
+		require.True(t, acc.AddChunk(stream.Current()))
+	}
+	require.NoError(t, stream.Err())
+	require.Equal(t, whole.Choices[0].Message.Content, acc.Choices[0].Message.Content, "the same seed gives the same text, streamed or not")
+	require.Equal(t, whole.Choices[0].FinishReason, acc.Choices[0].FinishReason)
+	require.Equal(t, whole.Usage.CompletionTokens, acc.Usage.CompletionTokens)
+
+	p.N = openai.Int(2)
+	p.StreamOptions = openai.ChatCompletionStreamOptionsParam{}
+	_, err = c.Chat.Completions.New(ctx, p)
+	var e *openai.Error
+	require.True(t, errors.As(err, &e))
+	require.Equal(t, 400, e.StatusCode)
+	require.Equal(t, "n", e.Param)
+}
