@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -99,6 +100,9 @@ func bench(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	rec := e.Receipt()
 	if c.Bool("json") {
 		doc["machine"] = machine()
+		if n, ok := peakRSS(); ok {
+			doc["peak_rss_bytes"] = n
+		}
 		doc["receipt"] = rec
 		return jnscli.JSONLine(stdout, doc)
 	}
@@ -109,6 +113,21 @@ func bench(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		fmt.Fprintf(w, "%-8s %10.1f %10.1f %10.1f\n", l.name, l.Median, l.Min, l.Max)
 	}
 	return w.Flush()
+}
+
+// peakRSS is the most memory that the process had at once, the touched pages of the container included. Known on Linux only.
+func peakRSS() (bytes uint64, ok bool) {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, false
+	}
+	for l := range strings.Lines(string(b)) {
+		if v, found := strings.CutPrefix(l, "VmHWM:"); found {
+			n, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(v), "kB")), 10, 64)
+			return n << 10, err == nil
+		}
+	}
+	return 0, false
 }
 
 // machine says where the measurement was made.
