@@ -191,3 +191,15 @@ func TestThePartialFileIsNeitherTheSourceNorALink(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "precious", string(still))
 }
+
+func TestASourceOfEndlessZerosIsRefused(t *testing.T) {
+	src := write(t, small("llama").file())
+	require.NoError(t, os.Truncate(src, 1<<42)) // a hole, costs nothing
+	dir := t.TempDir()
+	start := time.Now()
+	_, err := Compile(context.Background(), Options{Source: src, Output: filepath.Join(dir, "m.jns")})
+	require.ErrorIs(t, err, gguf.ErrUnsupported)
+	require.ErrorContains(t, err, "belong to no tensor")
+	require.Less(t, time.Since(start), time.Minute)
+	require.Empty(t, entries(t, dir))
+}

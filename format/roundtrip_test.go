@@ -28,3 +28,14 @@ func TestSealedContainerOpensAndVerifies(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+func TestZerosOfASourceFileAreBounded(t *testing.T) {
+	f := format.SourceFile{Length: 1 << 40, Gaps: []format.Gap{{Length: format.MaxZeros}}}
+	b, err := format.EncodeSource([]format.SourceFile{f})
+	require.NoError(t, err)
+	_, err = format.DecodeSource(b)
+	require.NoError(t, err)
+	f.Gaps = append(f.Gaps, format.Gap{Offset: format.MaxZeros, Length: 1})
+	_, err = format.EncodeSource([]format.SourceFile{f})
+	require.ErrorContains(t, err, "zeros")
+}

@@ -12,6 +12,9 @@ type SourceFile struct {
 	Gaps   []Gap  // everything else that is not a tensor's bytes, ascending, without overlaps, after the header
 }
 
+// MaxZeros bounds the zeros between and behind the tensors of a source file: they cost a container nothing, but time and disk of whoever writes the file again.
+const MaxZeros = 1 << 28
+
 // Gap is a range of a source file between tensors. Data is nil for a range of zero bytes, else it has Length bytes, not all of them zero.
 type Gap struct {
 	Offset, Length uint64
@@ -85,7 +88,7 @@ func DecodeSource(b []byte) ([]SourceFile, error) {
 }
 
 func (f *SourceFile) check() error {
-	end := uint64(len(f.Header))
+	end, zeros := uint64(len(f.Header)), uint64(0)
 	if f.Length > MaxFile || end > f.Length {
 		return fmt.Errorf("header of %d bytes in a file of %d", end, f.Length)
 	}
@@ -97,6 +100,12 @@ func (f *SourceFile) check() error {
 			return fmt.Errorf("gap %d: %d bytes of data for %d, or all zero", i, len(g.Data), g.Length)
 		}
 		end = g.Offset + g.Length
+		if g.Data == nil {
+			zeros += g.Length
+		}
+	}
+	if zeros > MaxZeros {
+		return fmt.Errorf("%d zeros that belong to no tensor, at most %d", zeros, MaxZeros)
 	}
 	return nil
 }

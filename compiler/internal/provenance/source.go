@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -22,7 +23,7 @@ const (
 func Sources(set *gguf.Set) ([]format.SourceFile, []format.Shard, error) {
 	files := make([]format.SourceFile, len(set.Files))
 	shards := make([]format.Shard, len(set.Files))
-	left := uint64(maxGapData)
+	data := uint64(maxGapData)
 	for i, f := range set.Files {
 		header := make([]byte, f.HeaderLen)
 		if _, err := set.ReadAt(i, header, 0); err != nil {
@@ -31,15 +32,21 @@ func Sources(set *gguf.Set) ([]format.SourceFile, []format.Shard, error) {
 		files[i] = format.SourceFile{Length: f.Size, Header: header}
 		shards[i] = format.Shard{Length: f.Size, HeaderLength: f.HeaderLen, HeaderSHA256: sha256.Sum256(header)}
 		var err error
-		if files[i].Gaps, err = gaps(set, i, &left); err != nil {
+		if files[i].Gaps, err = gaps(set, i, &budget{&data, format.MaxZeros}); err != nil {
 			return nil, nil, err
 		}
 	}
 	return files, shards, nil
 }
 
+// budget is how many bytes that belong to no tensor are still taken: data in the set, zeros in the file.
+type budget struct {
+	data  *uint64
+	zeros uint64
+}
+
 // gaps lists what lies in a file after the header and outside tensors.
-func gaps(set *gguf.Set, shard int, left *uint64) ([]format.Gap, error) {
+func gaps(set *gguf.Set, shard int, left *budget) ([]format.Gap, error) {
 	f := set.Files[shard]
 	order := make([]*gguf.Tensor, len(f.Tensors))
 	for i := range f.Tensors {
@@ -58,21 +65,26 @@ func gaps(set *gguf.Set, shard int, left *uint64) ([]format.Gap, error) {
 	return gap(set, shard, at, f.Size, out, left)
 }
 
+var nothing [piece]byte
+
 // gap appends the range from at to end, told apart into zeros and data.
-func gap(set *gguf.Set, shard int, at, end uint64, out []format.Gap, left *uint64) ([]format.Gap, error) {
+func gap(set *gguf.Set, shard int, at, end uint64, out []format.Gap, left *budget) ([]format.Gap, error) {
 	first := len(out)
+	var buf [piece]byte
 	for at < end {
-		b := make([]byte, min(piece, end-at))
+		b := buf[:min(piece, end-at)]
 		if _, err := set.ReadAt(shard, b, int64(at)); err != nil {
 			return nil, err
 		}
-		zeros := !slices.ContainsFunc(b, func(c byte) bool { return c != 0 })
-		if !zeros {
-			if uint64(len(b)) > *left {
-				return nil, fmt.Errorf("%w: %s holds more than %d bytes that belong to no tensor, from offset %d on", gguf.ErrUnsupported, set.Files[shard].Path, maxGapData, at)
-			}
-			*left -= uint64(len(b))
+		zeros := bytes.Equal(b, nothing[:len(b)])
+		of, most := left.data, maxGapData
+		if zeros {
+			of, most = &left.zeros, format.MaxZeros
 		}
+		if uint64(len(b)) > *of {
+			return nil, fmt.Errorf("%w: %s holds more than %d bytes that belong to no tensor, from offset %d on", gguf.ErrUnsupported, set.Files[shard].Path, most, at)
+		}
+		*of -= uint64(len(b))
 		switch last := len(out) - 1; {
 		case last >= first && zeros && out[last].Data == nil:
 			out[last].Length += uint64(len(b))
@@ -82,7 +94,7 @@ func gap(set *gguf.Set, shard int, at, end uint64, out []format.Gap, left *uint6
 		case zeros:
 			out = append(out, format.Gap{Offset: at, Length: uint64(len(b))})
 		default:
-			out = append(out, format.Gap{Offset: at, Length: uint64(len(b)), Data: b})
+			out = append(out, format.Gap{Offset: at, Length: uint64(len(b)), Data: bytes.Clone(b)})
 		}
 		at += uint64(len(b))
 	}

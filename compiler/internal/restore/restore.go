@@ -61,6 +61,9 @@ func File(ctx context.Context, c *format.Container, shard int, out Output, opt O
 	if err != nil {
 		return fmt.Errorf("header in the source section: %w", err)
 	}
+	if err := covered(&f, header); err != nil {
+		return err
+	}
 	if _, err := out.WriteAt(f.Header, 0); err != nil {
 		return err
 	}
@@ -78,6 +81,21 @@ func File(ctx context.Context, c *format.Container, shard int, out Output, opt O
 	}
 	if sum != c.TOC.Source[shard].SHA256 {
 		return fmt.Errorf("%w: file %d has SHA-256 %x, the source had %x; run jnsc verify", ErrMismatch, shard, sum, c.TOC.Source[shard].SHA256)
+	}
+	return nil
+}
+
+// covered proves that header, gaps and tensors are the whole file, before anybody waits for a file of a length that nothing stands behind.
+func covered(f *format.SourceFile, header *gguf.File) error {
+	n := uint64(len(f.Header))
+	for _, g := range f.Gaps {
+		n += g.Length
+	}
+	for i := range header.Tensors {
+		n += header.Tensors[i].Size
+	}
+	if n != f.Length {
+		return fmt.Errorf("%w: header, gaps and tensors of the source section are %d bytes, the file had %d", format.ErrCorrupt, n, f.Length)
 	}
 	return nil
 }
