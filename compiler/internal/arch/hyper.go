@@ -160,10 +160,6 @@ func (b *Builder) readHyper() {
 	b.heads = b.perLayer("attention.head_count", nil, maxHeads)
 	b.kvHeads = b.perLayer("attention.head_count_kv", b.heads, maxHeads)
 	b.ff = b.perLayer("feed_forward_length", nil, maxWidth)
-	if b.heads[0] == 0 {
-		b.corrupt("key %q must be given", b.key("attention.head_count"))
-		b.heads[0] = 1
-	}
 	b.HeadDim = b.headDim("attention.key_length")
 	b.ValDim = b.headDim("attention.value_length")
 	b.NExpert = b.bounded("expert_count", 0, 0, maxExpert)
@@ -179,7 +175,17 @@ func (b *Builder) headDim(key string) uint32 {
 	if v := b.bounded(key, 0, 0, 1<<14); v != 0 {
 		return v
 	}
-	return max(1, b.NEmbed/b.heads[0])
+	return max(1, b.NEmbed/b.someHeads())
+}
+
+// someHeads is the number of heads of the first layer that has any, 1 if none has: layers without attention have none.
+func (b *Builder) someHeads() uint32 {
+	for _, n := range b.heads {
+		if n > 0 {
+			return n
+		}
+	}
+	return 1
 }
 
 // Heads and KVHeads are the query and key-value heads of the current layer.
