@@ -98,6 +98,8 @@ func classify(ctx context.Context, err error) *apiError {
 		return e
 	case errors.Is(err, engine.ErrContextFull), errors.Is(err, engine.ErrTextTooLong):
 		return coded("context_length_exceeded")
+	case errors.Is(err, engine.ErrMemory): // other answers' keys and values will go
+		return &apiError{status: http.StatusServiceUnavailable, kind: typeServer, message: err.Error(), code: "out_of_memory", retry: 5 * time.Second}
 	case errors.Is(err, engine.ErrChatInput), errors.Is(err, engine.ErrOption), errors.Is(err, engine.ErrNoVocab):
 		return coded("")
 	case errors.Is(context.Cause(ctx), errShutdown):

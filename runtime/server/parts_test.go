@@ -172,3 +172,9 @@ func FuzzRequest(f *testing.F) {
 		require.Equal(t, http.StatusBadRequest, invalid("", "").status)
 	})
 }
+
+func TestMemoryThatIsNotThereIsNobodysMistake(t *testing.T) {
+	e := classify(t.Context(), errors.Join(engine.ErrMemory))
+	require.Equal(t, http.StatusServiceUnavailable, e.status)
+	require.Positive(t, e.retry)
+}
