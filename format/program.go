@@ -75,6 +75,10 @@ type Rope struct {
 
 	Freqs  []float64 // radians per position, one per rotated pair
 	MScale float32   // multiplies cos and sin (YaRN attention factor), else 1
+
+	// Long, where it is not empty, takes the place of Freqs for all positions in a program that is run with room for more than LongFrom positions in a session.
+	Long     []float64
+	LongFrom uint32
 }
 
 // OpKind names an operation. Numbers are for ever.

@@ -113,7 +113,7 @@ func EncodeProgram(p *Program) ([]byte, error) {
 		}
 	}
 	for i, r := range p.Ropes {
-		for _, f := range r.Freqs {
+		for _, f := range append(r.Freqs[:len(r.Freqs):len(r.Freqs)], r.Long...) {
 			if f != f {
 				return nil, programFault(ErrCorrupt, "rope %d: a frequency is not a number", i)
 			}

@@ -27,6 +27,9 @@ func programLines(p *Program, tensors Tensors) []string {
 	}
 	for i, r := range p.Ropes {
 		ls = append(ls, fmt.Sprintf("rope %d  scale %g, %d frequencies %s", i, r.MScale, len(r.Freqs), freqText(r.Freqs)))
+		if len(r.Long) > 0 {
+			ls[len(ls)-1] += fmt.Sprintf(", beyond %d positions %s", r.LongFrom, freqText(r.Long))
+		}
 	}
 	for _, o := range p.Ops {
 		ls = append(ls, OpText(p, tensors, o))

@@ -184,7 +184,10 @@ func (k *checker) ropes() error {
 		if len(r.Freqs) == 0 || len(r.Freqs) > MaxPairs || !format.Finite(r.MScale) {
 			return corrupt("rope %d: %d frequencies, scale %g", i, len(r.Freqs), r.MScale)
 		}
-		for j, f := range r.Freqs {
+		if len(r.Long) != 0 && len(r.Long) != len(r.Freqs) || len(r.Long) == 0 && r.LongFrom != 0 {
+			return corrupt("rope %d: %d frequencies, %d beyond %d positions", i, len(r.Freqs), len(r.Long), r.LongFrom)
+		}
+		for j, f := range append(r.Freqs[:len(r.Freqs):len(r.Freqs)], r.Long...) {
 			if !(math.Abs(f) <= MaxFreq) { // also refuses NaN
 				return corrupt("rope %d: frequency %d is %g", i, j, f)
 			}

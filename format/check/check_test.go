@@ -78,6 +78,7 @@ func TestUnprovableProgramsAreRefusedWithTheOperation(t *testing.T) {
 		{"output over a live buffer", "have been overwritten", false, func(p *program, _ []format.Tensor) { p.Buffers[2].Offset = p.Buffers[0].Offset }},
 		{"rope wider than the head", "pairs", false, func(p *program, _ []format.Tensor) { p.Ropes[0].Freqs = make([]float64, 9) }},
 		{"rope frequency not a number", "frequency", false, func(p *program, _ []format.Tensor) { p.Ropes[0].Freqs[0] = math.NaN() }},
+		{"rope with fewer long frequencies", "8 frequencies, 3 beyond 64", false, func(p *program, _ []format.Tensor) { p.Ropes[0].Long, p.Ropes[0].LongFrom = make([]float64, 3), 64 }},
 		{"heads overflow", "operation 3 (rope)", false, func(p *program, _ []format.Tensor) { find[*format.RopeParams](p, 0).Heads = 1 << 31 }},
 		{"state read before it is filled", "before it is filled", false, func(p *program, _ []format.Tensor) { find[*format.AttentionParams](p, 0).State = 1 }},
 		{"state filled twice", "a second time", false, func(p *program, _ []format.Tensor) { find[*format.KVAppendParams](p, 1).State = 0 }},

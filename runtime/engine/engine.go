@@ -99,7 +99,7 @@ func (e *Engine) load(o Options) (err error) {
 		}
 	}
 	e.pool = sched.NewPool(e.opts.Threads)
-	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Pool: e.pool, Batch: e.opts.Batch, Program: e.c.Program,
+	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Pool: e.pool, Batch: e.opts.Batch, Context: e.opts.Context, Program: e.c.Program,
 		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file})
 	if err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 	"jns/runtime/internal/sched"
 )
 
-// Options say how to run a container. The zero value is the default. No option changes a bit of the results.
+// Options say how to run a container. The zero value is the default. No option changes a bit of the results, but for Context in models with
+// two sets of rotation frequencies: one for sessions up to the original context, one for longer ones.
 type Options struct {
 	Threads int    // workers; 0: as many as affinity and the control group's quota allow
 	Kernels string // kernel set: "auto" or "", "scalar", "avx2", "avxvnni", "avx512"

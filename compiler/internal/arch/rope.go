@@ -21,11 +21,12 @@ const (
 
 // Rotation describes a table of rotation frequencies before it is computed.
 type Rotation struct {
-	Dims    uint32  // rotated elements of a head, an even number
-	Base    float64 // frequency of pair i is Base^(−2i/Dims)
-	Scaling Scaling
-	Factor  float64
-	Factors []float32 // divides the frequency of each pair, nil: 1
+	Dims        uint32  // rotated elements of a head, an even number
+	Base        float64 // frequency of pair i is Base^(−2i/Dims)
+	Scaling     Scaling
+	Factor      float64
+	Factors     []float32 // divides the frequency of each pair, nil: 1
+	LongFactors []float32 // the same for sessions of more than OrigContext positions; nil: Factors
 
 	OrigContext        float64 // YaRN: context before stretching
 	BetaFast, BetaSlow float64 // YaRN: rotations over OrigContext at which the ramp begins and ends
@@ -80,27 +81,17 @@ func (b *Builder) Rotation() Rotation {
 			r.Dims, r.Base, r.Factor, r.BetaFast, r.BetaSlow, r.Magnitude)
 		r = Rotation{Dims: 2, Base: 10000, Factor: 1, BetaFast: 32, BetaSlow: 1, Magnitude: 1}
 	}
-	r.Factors = b.ropeFactors(r.Dims/2, float64(b.Context) > r.OrigContext)
+	r.Factors, r.LongFactors = b.ropeFactors(r.Dims / 2)
 	return r
 }
 
-// ropeFactors reads rope_freqs.weight (Llama 3.1), or rope_factors_long or _short (longrope: long when the model's context is longer than the original one, as
-// all its positions then use one set).
-func (b *Builder) ropeFactors(n uint32, long bool) []float32 {
+// ropeFactors reads rope_freqs.weight (Llama 3.1), or rope_factors_short and rope_factors_long (longrope), the latter for sessions of more positions than the
+// original context.
+func (b *Builder) ropeFactors(n uint32) (factors, long []float32) {
 	if f := b.factors("rope_freqs.weight", n); f != nil {
-		return f
+		return f, nil
 	}
-	used, other := "rope_factors_short.weight", "rope_factors_long.weight"
-	if long {
-		used, other = other, used
-	}
-	f := b.factors(used, n)
-	if f != nil {
-		if t := b.set.Tensor(other); t != nil && b.g.Uses[t] == nil {
-			b.g.Uses[t] = b.use(RoleAside, "rotation factors for the other context length")
-		}
-	}
-	return f
+	return b.factors("rope_factors_short.weight", n), b.factors("rope_factors_long.weight", n)
 }
 
 // factors reads factors that lie outside the layers; some files repeat them in layer 0.
@@ -135,7 +126,7 @@ func (b *Builder) RopeTable(r Rotation) int {
 
 func (b *Builder) addRope(t format.Rope) int {
 	for i, o := range b.g.Ropes {
-		if slices.Equal(o.Freqs, t.Freqs) && o.MScale == t.MScale {
+		if slices.Equal(o.Freqs, t.Freqs) && slices.Equal(o.Long, t.Long) && o.LongFrom == t.LongFrom && o.MScale == t.MScale {
 			return i
 		}
 	}
@@ -145,16 +136,26 @@ func (b *Builder) addRope(t format.Rope) int {
 
 // Table computes the frequencies, each rounded once from more than 150 bits.
 func (r Rotation) Table() format.Rope {
-	t := format.Rope{Freqs: make([]float64, r.Dims/2), MScale: float32(r.Magnitude)}
+	t := format.Rope{Freqs: r.freqs(r.Factors), MScale: float32(r.Magnitude)}
+	if r.Scaling == ScaleYaRN {
+		t.MScale = float32(nearest(zero().Mul(r.yarnMagnitude(), newBig(r.Magnitude))))
+	}
+	if r.LongFactors != nil {
+		t.Long, t.LongFrom = r.freqs(r.LongFactors), uint32(min(max(0, r.OrigContext), math.MaxUint32))
+	}
+	return t
+}
+
+func (r Rotation) freqs(factors []float32) []float64 {
+	out := make([]float64, r.Dims/2)
 	low, high := 0.0, 0.0
 	if r.Scaling == ScaleYaRN {
 		low, high = r.ramp()
-		t.MScale = float32(nearest(zero().Mul(r.yarnMagnitude(), newBig(r.Magnitude))))
 	}
-	for i := range t.Freqs {
+	for i := range out {
 		f := bigPow(r.Base, int64(-2*i), int64(r.Dims))
-		if r.Factors != nil {
-			f.Quo(f, newBig(float64(r.Factors[i])))
+		if factors != nil {
+			f.Quo(f, newBig(float64(factors[i])))
 		}
 		switch r.Scaling {
 		case ScaleLinear:
@@ -165,11 +166,11 @@ func (r Rotation) Table() format.Rope {
 			f.Mul(f, keep)
 			f.Add(f, stretched.Mul(stretched, zero().Sub(newBig(1), keep)))
 		}
-		if t.Freqs[i] = nearest(f); r.Still != nil && r.Still[i%len(r.Still)] {
-			t.Freqs[i] = 0
+		if r.Still == nil || !r.Still[i%len(r.Still)] {
+			out[i] = nearest(f)
 		}
 	}
-	return t
+	return out
 }
 
 // ramp is the pair index at which YaRN begins to mix and the one from which on frequencies are only stretched: where a pair

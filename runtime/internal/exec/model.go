@@ -12,11 +12,12 @@ import (
 	"jns/runtime/internal/sched"
 )
 
-// Config says how a program is to be run; none of it changes a bit of the results.
+// Config says how a program is to be run; none of it changes a bit of the results, but for Context where a rope has long frequencies.
 type Config struct {
 	Set     string      // kernel set, "" for the best
 	Pool    *sched.Pool // workers
 	Batch   int         // rows of the arena, ≥ 1
+	Context int         // most positions of a session
 	Program *format.Program
 	Tensors format.TensorTable
 	Slots   format.SlotTable
@@ -44,6 +45,7 @@ type Model struct {
 	picks   picks // grouping of expert choices, see op_experts.go
 	arena   int   // bytes
 
+	context   int // most positions of a session
 	positions int // below which positions must lie: rows of the smallest table that is read by position
 	set       string
 }
@@ -73,7 +75,7 @@ type Fallback struct {
 
 // New binds a proved program.
 func New(c Config) (*Model, error) {
-	m := &Model{prog: c.Program, pool: c.Pool, rows: c.Batch, kernels: map[string]int{}, set: c.Set, positions: math.MaxInt}
+	m := &Model{prog: c.Program, pool: c.Pool, rows: c.Batch, kernels: map[string]int{}, set: c.Set, positions: math.MaxInt, context: c.Context}
 	m.vec = kernels.VecFor(c.Set)
 	shapes := make([]kv.Shape, len(c.Program.States))
 	for i, s := range c.Program.States {

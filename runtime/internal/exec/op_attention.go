@@ -29,7 +29,11 @@ func (m *Model) bindRopes() {
 	for i := range m.ropes {
 		r := &m.prog.Ropes[i]
 		n := (len(r.Freqs) + 15) &^ 15 * m.rows
-		m.ropes[i] = ropeTable{freqs: r.Freqs, mscale: r.MScale, pairs: len(r.Freqs), cos: alignedF32(n), sin: alignedF32(n)}
+		freqs := r.Freqs
+		if len(r.Long) > 0 && m.context > int(r.LongFrom) {
+			freqs = r.Long
+		}
+		m.ropes[i] = ropeTable{freqs: freqs, mscale: r.MScale, pairs: len(r.Freqs), cos: alignedF32(n), sin: alignedF32(n)}
 	}
 	if len(m.ropes) == 0 {
 		return
