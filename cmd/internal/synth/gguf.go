@@ -49,7 +49,7 @@ type size struct {
 
 func newModel(name string) *model {
 	arch, _, _ := strings.Cut(name, "+")
-	m := &model{name: name, arch: arch, size: size{layers: 4, embd: 256, heads: 4, kvHeads: 2, dim: 64, ff: 384, vocab: 128, context: 256}}
+	m := &model{name: name, arch: arch, size: size{layers: 4, embd: 128, heads: 4, kvHeads: 2, dim: 32, ff: 192, vocab: 128, context: 256}}
 	m.kv = append(m.kv, pair{"general.architecture", arch}, pair{"general.name", "n/a"})
 	return m
 }

@@ -33,7 +33,7 @@ var recipes = map[string]func(m *model){
 		m.set("logit_scale", 2.0)
 	},
 	"arcee":   func(m *model) { m.sequential(special{rms: true, plain: true}) },
-	"chatglm": func(m *model) { m.sequential(special{rms: true, qkv: true, upUp: true, rotated: 32}) },
+	"chatglm": func(m *model) { m.sequential(special{rms: true, qkv: true, upUp: true, rotated: 16}) },
 	"codeshell": func(m *model) {
 		m.sequential(special{qkv: true, qkvBias: true, outBias: true, ffBias: true, normBias: true, plain: true})
 	},
@@ -51,12 +51,12 @@ var recipes = map[string]func(m *model){
 	"gptneox": func(m *model) {
 		m.kvHeads = m.heads
 		m.set("use_parallel_residual", true)
-		m.sequential(special{qkv: true, qkvBias: true, outBias: true, ffBias: true, normBias: true, plain: true, rotated: 16})
+		m.sequential(special{qkv: true, qkvBias: true, outBias: true, ffBias: true, normBias: true, plain: true, rotated: 8})
 	},
 	"gptneox+after": func(m *model) {
 		m.kvHeads = m.heads
 		m.set("use_parallel_residual", false)
-		m.sequential(special{qkv: true, qkvBias: true, outBias: true, ffBias: true, normBias: true, plain: true, rotated: 16})
+		m.sequential(special{qkv: true, qkvBias: true, outBias: true, ffBias: true, normBias: true, plain: true, rotated: 8})
 	},
 	"qwen": func(m *model) {
 		m.kvHeads = m.heads
@@ -70,17 +70,17 @@ var recipes = map[string]func(m *model){
 		})
 	},
 	"qwen2vl": func(m *model) {
-		m.set("rope.dimension_sections", []int32{8, 12, 12, 0})
+		m.set("rope.dimension_sections", []int32{4, 6, 6, 0})
 		m.sequential(special{rms: true, qkvBias: true})
 	},
 	"qwen3vl": func(m *model) {
-		m.set("rope.dimension_sections", []int32{12, 10, 10, 0})
+		m.set("rope.dimension_sections", []int32{7, 5, 4, 0})
 		m.sequential(special{rms: true, headNorms: true})
 	},
 	"glm4+sections": func(m *model) {
 		m.basics("attention.layer_norm_rms_epsilon")
-		m.set("rope.dimension_count", 32)
-		m.set("rope.dimension_sections", []int32{4, 4, 2, 6})
+		m.set("rope.dimension_count", 16)
+		m.set("rope.dimension_sections", []int32{2, 2, 1, 3})
 		m.outside(true, false)
 		m.each(func(p string) {
 			m.norm(p+"attn_norm", false)
@@ -168,9 +168,9 @@ var recipes = map[string]func(m *model){
 		m.each(func(p string) {
 			m.attention(p)
 			m.headNorms(p, m.dim)
-			m.vec(p+"post_attention_norm.weight", 0.3, 0.05, m.embd) // small steps: errors do not grow through so many layers
+			m.vec(p+"post_attention_norm.weight", 0.2, 0.03, m.embd) // small steps: errors do not grow through so many layers
 			m.gated(p)
-			m.vec(p+"post_ffw_norm.weight", 0.3, 0.05, m.embd)
+			m.vec(p+"post_ffw_norm.weight", 0.2, 0.03, m.embd)
 		})
 	},
 	"gemma2": func(m *model) {
