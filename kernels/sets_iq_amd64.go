@@ -63,8 +63,23 @@ var avx512Booked = []product{
 		expand: amd64.Expand_iq2_xxsx16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{
+		layout: tile.IQ2_XXSLx16, name: "gemm_iq2_xxslx16_q8x_32x6_avx512vnni",
+		s0: tile.IQx16D, s1: tile.IQ2_XXSLx16Block, scales: 64,
+		gemv: []panel{
+			{8, amd64.Gemv_iq2_xxslx16_q8x_16x8_avx512vnni},
+			{6, amd64.Gemv_iq2_xxslx16_q8x_16x6_avx512vnni},
+			{5, amd64.Gemv_iq2_xxslx16_q8x_16x5_avx512vnni},
+			{4, amd64.Gemv_iq2_xxslx16_q8x_16x4_avx512vnni},
+			{3, amd64.Gemv_iq2_xxslx16_q8x_16x3_avx512vnni},
+			{2, amd64.Gemv_iq2_xxslx16_q8x_16x2_avx512vnni},
+			{1, amd64.Gemv_iq2_xxslx16_q8x_16x1_avx512vnni},
+		},
+		few:    10,
+		expand: amd64.Expand_iq2_xxslx16_codes_16x32_avx512vnni, panels: avx512U8s,
+	},
+	{
 		layout: tile.IQ2_XSx16, name: "gemm_iq2_xsx16_q8x_32x6_avx512vnni",
-		s0: tile.IQx16D, s1: tile.IQ2_XSx16Block, scales: 128,
+		s0: tile.IQx16D, s1: tile.IQ2Lx16Block, scales: 128,
 		gemv: []panel{
 			{8, amd64.Gemv_iq2_xsx16_q8x_16x8_avx512vnni},
 			{6, amd64.Gemv_iq2_xsx16_q8x_16x6_avx512vnni},
@@ -108,8 +123,23 @@ var avx512Booked = []product{
 		expand: amd64.Expand_iq3_xxsx16_codes_16x32_avx512vnni, panels: avx512U8s,
 	},
 	{
+		layout: tile.IQ3_XXSLx16, name: "gemm_iq3_xxslx16_q8x_32x6_avx512vnni",
+		s0: tile.IQx16D, s1: tile.IQ3Nx16Block, scales: 64,
+		gemv: []panel{
+			{8, amd64.Gemv_iq3_xxslx16_q8x_16x8_avx512vnni},
+			{6, amd64.Gemv_iq3_xxslx16_q8x_16x6_avx512vnni},
+			{5, amd64.Gemv_iq3_xxslx16_q8x_16x5_avx512vnni},
+			{4, amd64.Gemv_iq3_xxslx16_q8x_16x4_avx512vnni},
+			{3, amd64.Gemv_iq3_xxslx16_q8x_16x3_avx512vnni},
+			{2, amd64.Gemv_iq3_xxslx16_q8x_16x2_avx512vnni},
+			{1, amd64.Gemv_iq3_xxslx16_q8x_16x1_avx512vnni},
+		},
+		few:    10,
+		expand: amd64.Expand_iq3_xxslx16_codes_16x32_avx512vnni, panels: avx512U8s,
+	},
+	{
 		layout: tile.IQ3_Sx16, name: "gemm_iq3_sx16_q8x_32x6_avx512vnni",
-		s0: tile.IQx16D, s1: tile.IQ3_Sx16Block, scales: 64,
+		s0: tile.IQx16D, s1: tile.IQ3Nx16Block, scales: 64,
 		gemv: []panel{
 			{8, amd64.Gemv_iq3_sx16_q8x_16x8_avx512vnni},
 			{6, amd64.Gemv_iq3_sx16_q8x_16x6_avx512vnni},
@@ -152,8 +182,23 @@ var avxvnniBooked = []product{
 		expand: amd64.Expand_iq2_xxsx16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
+		layout: tile.IQ2_XXSLx16, name: "gemm_iq2_xxslx16_q8x_8x6_avxvnni",
+		s0: tile.IQx16D, s1: tile.IQ2_XXSLx16Block, scales: 64,
+		gemv: []panel{
+			{2, amd64.Gemv_iq2_xxslx16_q8x_16x2_avxvnni},
+			{1, amd64.Gemv_iq2_xxslx16_q8x_16x1_avxvnni},
+		},
+		few:    4,
+		expand: amd64.Expand_iq2_xxslx16_codes_16x32_avxvnni, panels: avxvnniU8s,
+	},
+	{
 		layout: tile.IQ2_XSx16, name: "gemm_iq2_xsx16_q8x_8x6_avxvnni",
-		s0: tile.IQx16D, s1: tile.IQ2_XSx16Block, scales: 128,
+		s0: tile.IQx16D, s1: tile.IQ2Lx16Block, scales: 128,
+		gemv: []panel{
+			{2, amd64.Gemv_iq2_xsx16_q8x_16x2_avxvnni},
+			{1, amd64.Gemv_iq2_xsx16_q8x_16x1_avxvnni},
+		},
+		few:    4,
 		expand: amd64.Expand_iq2_xsx16_codes_16x32_avxvnni, panels: avxvnniU8g,
 	},
 	{
@@ -172,8 +217,18 @@ var avxvnniBooked = []product{
 		expand: amd64.Expand_iq3_xxsx16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
+		layout: tile.IQ3_XXSLx16, name: "gemm_iq3_xxslx16_q8x_8x6_avxvnni",
+		s0: tile.IQx16D, s1: tile.IQ3Nx16Block, scales: 64,
+		gemv: []panel{
+			{2, amd64.Gemv_iq3_xxslx16_q8x_16x2_avxvnni},
+			{1, amd64.Gemv_iq3_xxslx16_q8x_16x1_avxvnni},
+		},
+		few:    4,
+		expand: amd64.Expand_iq3_xxslx16_codes_16x32_avxvnni, panels: avxvnniU8s,
+	},
+	{
 		layout: tile.IQ3_Sx16, name: "gemm_iq3_sx16_q8x_8x6_avxvnni",
-		s0: tile.IQx16D, s1: tile.IQ3_Sx16Block, scales: 64,
+		s0: tile.IQx16D, s1: tile.IQ3Nx16Block, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_iq3_sx16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_iq3_sx16_q8x_16x1_avxvnni},
@@ -210,8 +265,23 @@ var avx2Booked = []product{
 		expand: amd64.Expand_iq2_xxsx16_codes_16x32_avx2, panels: avx2U8s,
 	},
 	{
+		layout: tile.IQ2_XXSLx16, name: "gemm_iq2_xxslx16_q8x_8x4_avx2",
+		s0: tile.IQx16D, s1: tile.IQ2_XXSLx16Block, scales: 64,
+		gemv: []panel{
+			{2, amd64.Gemv_iq2_xxslx16_q8x_16x2_avx2},
+			{1, amd64.Gemv_iq2_xxslx16_q8x_16x1_avx2},
+		},
+		few:    4,
+		expand: amd64.Expand_iq2_xxslx16_codes_16x32_avx2, panels: avx2U8s,
+	},
+	{
 		layout: tile.IQ2_XSx16, name: "gemm_iq2_xsx16_q8x_8x4_avx2",
-		s0: tile.IQx16D, s1: tile.IQ2_XSx16Block, scales: 128,
+		s0: tile.IQx16D, s1: tile.IQ2Lx16Block, scales: 128,
+		gemv: []panel{
+			{2, amd64.Gemv_iq2_xsx16_q8x_16x2_avx2},
+			{1, amd64.Gemv_iq2_xsx16_q8x_16x1_avx2},
+		},
+		few:    4,
 		expand: amd64.Expand_iq2_xsx16_codes_16x32_avx2, panels: avx2U8g,
 	},
 	{
@@ -230,8 +300,18 @@ var avx2Booked = []product{
 		expand: amd64.Expand_iq3_xxsx16_codes_16x32_avx2, panels: avx2U8s,
 	},
 	{
+		layout: tile.IQ3_XXSLx16, name: "gemm_iq3_xxslx16_q8x_8x4_avx2",
+		s0: tile.IQx16D, s1: tile.IQ3Nx16Block, scales: 64,
+		gemv: []panel{
+			{2, amd64.Gemv_iq3_xxslx16_q8x_16x2_avx2},
+			{1, amd64.Gemv_iq3_xxslx16_q8x_16x1_avx2},
+		},
+		few:    4,
+		expand: amd64.Expand_iq3_xxslx16_codes_16x32_avx2, panels: avx2U8s,
+	},
+	{
 		layout: tile.IQ3_Sx16, name: "gemm_iq3_sx16_q8x_8x4_avx2",
-		s0: tile.IQx16D, s1: tile.IQ3_Sx16Block, scales: 64,
+		s0: tile.IQx16D, s1: tile.IQ3Nx16Block, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_iq3_sx16_q8x_16x2_avx2},
 			{1, amd64.Gemv_iq3_sx16_q8x_16x1_avx2},

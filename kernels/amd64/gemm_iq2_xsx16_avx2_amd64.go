@@ -4,6 +4,16 @@
 
 package amd64
 
+// multiplies iq2_xsx16 weights with 1 quantised rows of activations.
+//
+//go:noescape
+func Gemv_iq2_xsx16_q8x_16x1_avx2(a *GemmArgs)
+
+// multiplies iq2_xsx16 weights with 2 quantised rows of activations.
+//
+//go:noescape
+func Gemv_iq2_xsx16_q8x_16x2_avx2(a *GemmArgs)
+
 // expands blocks of one tile row of iq2_xsx16 weights.
 //
 //go:noescape

@@ -4,5958 +4,1983 @@
 
 #include "textflag.h"
 
-// func Expand_iq2_xsx16_codes_16x32_avx2(a *byte)
-// Requires: AVX, AVX2, F16C, MMX+
-TEXT ·Expand_iq2_xsx16_codes_16x32_avx2(SB), NOSPLIT, $0-8
-	MOVQ  a+0(FP), AX
-	MOVQ  (AX), CX
-	MOVQ  8(AX), DX
-	MOVQ  72(AX), BX
-	MOVQ  80(AX), SI
-	MOVQ  32(AX), AX
-	LEAQ  points_iq2_xsx16_avx2<>+0(SB), DI
-	VPXOR Y0, Y0, Y0
+// func Gemv_iq2_xsx16_q8x_16x1_avx2(a *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·Gemv_iq2_xsx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
+	VMOVDQU iq2_levels_avx2<>+0(SB), Y0
+
+tile:
+	MOVQ  BX, DI
+	MOVQ  SI, R8
+	MOVQ  40(AX), R9
+	MOVQ  48(AX), R10
+	MOVQ  32(AX), R10
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
 
 block:
-	LEAQ 128(DX), R8
-	MOVQ BX, R9
-	MOVQ $0x00000008, R10
+	VCVTPH2PS (DI), Y3
+	VMOVDQU   256(R8), Y4
 
-sub:
-	MOVL       64(R8), R11
-	MOVBLZX    (R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, (R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 64(R9)
-	MOVBLZX    1(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 128(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 192(R9)
-	MOVBLZX    2(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 256(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 320(R9)
-	MOVBLZX    3(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 384(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 448(R9)
-	MOVL       68(R8), R11
-	MOVBLZX    4(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 4(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 68(R9)
-	MOVBLZX    5(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 132(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 196(R9)
-	MOVBLZX    6(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 260(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 324(R9)
-	MOVBLZX    7(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 388(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 452(R9)
-	MOVL       72(R8), R11
-	MOVBLZX    8(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 8(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 72(R9)
-	MOVBLZX    9(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 136(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 200(R9)
-	MOVBLZX    10(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 264(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 328(R9)
-	MOVBLZX    11(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 392(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 456(R9)
-	MOVL       76(R8), R11
-	MOVBLZX    12(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 12(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 76(R9)
-	MOVBLZX    13(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 140(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 204(R9)
-	MOVBLZX    14(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 268(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 332(R9)
-	MOVBLZX    15(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 396(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 460(R9)
-	MOVL       80(R8), R11
-	MOVBLZX    16(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 16(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 80(R9)
-	MOVBLZX    17(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 144(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 208(R9)
-	MOVBLZX    18(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 272(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 336(R9)
-	MOVBLZX    19(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 400(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 464(R9)
-	MOVL       84(R8), R11
-	MOVBLZX    20(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 20(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 84(R9)
-	MOVBLZX    21(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 148(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 212(R9)
-	MOVBLZX    22(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 276(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 340(R9)
-	MOVBLZX    23(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 404(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 468(R9)
-	MOVL       88(R8), R11
-	MOVBLZX    24(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 24(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 88(R9)
-	MOVBLZX    25(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 152(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 216(R9)
-	MOVBLZX    26(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 280(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 344(R9)
-	MOVBLZX    27(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 408(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 472(R9)
-	MOVL       92(R8), R11
-	MOVBLZX    28(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 28(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 92(R9)
-	MOVBLZX    29(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 156(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 220(R9)
-	MOVBLZX    30(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 284(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 348(R9)
-	MOVBLZX    31(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 412(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 476(R9)
-	MOVL       96(R8), R11
-	MOVBLZX    32(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 32(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 96(R9)
-	MOVBLZX    33(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 160(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 224(R9)
-	MOVBLZX    34(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 288(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 352(R9)
-	MOVBLZX    35(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 416(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 480(R9)
-	MOVL       100(R8), R11
-	MOVBLZX    36(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 36(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 100(R9)
-	MOVBLZX    37(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 164(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 228(R9)
-	MOVBLZX    38(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 292(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 356(R9)
-	MOVBLZX    39(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 420(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 484(R9)
-	MOVL       104(R8), R11
-	MOVBLZX    40(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 40(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 104(R9)
-	MOVBLZX    41(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 168(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 232(R9)
-	MOVBLZX    42(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 296(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 360(R9)
-	MOVBLZX    43(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 424(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 488(R9)
-	MOVL       108(R8), R11
-	MOVBLZX    44(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 44(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 108(R9)
-	MOVBLZX    45(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 172(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 236(R9)
-	MOVBLZX    46(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 300(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 364(R9)
-	MOVBLZX    47(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 428(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 492(R9)
-	MOVL       112(R8), R11
-	MOVBLZX    48(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 48(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 112(R9)
-	MOVBLZX    49(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 176(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 240(R9)
-	MOVBLZX    50(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 304(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 368(R9)
-	MOVBLZX    51(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 432(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 496(R9)
-	MOVL       116(R8), R11
-	MOVBLZX    52(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 52(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 116(R9)
-	MOVBLZX    53(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 180(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 244(R9)
-	MOVBLZX    54(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 308(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 372(R9)
-	MOVBLZX    55(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 436(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 500(R9)
-	MOVL       120(R8), R11
-	MOVBLZX    56(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 56(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 120(R9)
-	MOVBLZX    57(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 184(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 248(R9)
-	MOVBLZX    58(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 312(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 376(R9)
-	MOVBLZX    59(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 440(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 504(R9)
-	MOVL       124(R8), R11
-	MOVBLZX    60(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 60(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 124(R9)
-	MOVBLZX    61(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 188(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 252(R9)
-	MOVBLZX    62(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 316(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 380(R9)
-	MOVBLZX    63(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 444(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 508(R9)
-	ADDQ       $0x00000080, R8
-	ADDQ       $0x00000200, R9
-	DECQ       R10
-	JNZ        sub
-	VCVTPH2PS  (CX), Y1
-	VMOVDQU    192(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    (DX), Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, (SI)
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 64(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      (BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, (BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      64(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 64(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      128(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 128(BX)
-	PREFETCHT0 2048(DX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      192(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 192(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      256(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 256(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      320(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 320(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      384(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 384(BX)
-	PREFETCHT0 2112(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      448(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 448(BX)
-	VMOVDQU    320(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 128(SI)
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 192(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      512(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 512(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      576(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 576(BX)
-	PREFETCHT0 2176(DX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      640(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 640(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      704(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 704(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      768(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 768(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      832(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 832(BX)
-	PREFETCHT0 2240(DX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      896(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 896(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      960(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 960(BX)
-	VMOVDQU    448(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 256(SI)
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 320(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1024(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1024(BX)
-	PREFETCHT0 2304(DX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1088(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1088(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1152(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1152(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1216(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1216(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1280(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1280(BX)
-	PREFETCHT0 2368(DX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1344(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1344(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1408(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1408(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      1472(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1472(BX)
-	VMOVDQU    576(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 384(SI)
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 448(SI)
-	PREFETCHT0 2432(DX)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1536(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1536(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1600(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1600(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1664(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1664(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1728(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1728(BX)
-	PREFETCHT0 2496(DX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1792(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1792(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1856(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1856(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1920(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1920(BX)
-	PREFETCHT0 2560(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      1984(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1984(BX)
-	VMOVDQU    704(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    64(DX), Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 512(SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 576(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2048(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2048(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2112(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2112(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2176(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2176(BX)
-	PREFETCHT0 2624(DX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2240(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2240(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2304(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2304(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2368(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2368(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2432(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2432(BX)
-	PREFETCHT0 2688(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      2496(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2496(BX)
-	VMOVDQU    832(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 640(SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 704(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2560(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2560(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2624(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2624(BX)
-	PREFETCHT0 2752(DX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2688(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2688(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2752(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2752(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2816(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2816(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2880(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2880(BX)
-	PREFETCHT0 2816(DX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2944(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2944(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3008(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3008(BX)
-	VMOVDQU    960(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 768(SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 832(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3072(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3072(BX)
-	PREFETCHT0 2880(DX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3136(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3136(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3200(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3200(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3264(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3264(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3328(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3328(BX)
-	PREFETCHT0 2944(DX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3392(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3392(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3456(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3456(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3520(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3520(BX)
-	VMOVDQU    1088(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 896(SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 960(SI)
-	PREFETCHT0 3008(DX)
-	VPSLLD     $0x07, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3584(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3584(BX)
-	VPSLLD     $0x03, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3648(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3648(BX)
-	VPSLLD     $0x06, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3712(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3712(BX)
-	VPSLLD     $0x02, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3776(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3776(BX)
-	PREFETCHT0 3072(DX)
-	VPSLLD     $0x05, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3840(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3840(BX)
-	VPSLLD     $0x01, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3904(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3904(BX)
-	VPSLLD     $0x04, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3968(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3968(BX)
-	PREFETCHT0 3136(DX)
-	VMOVDQU    Y2, Y2
-	VPCMPGTB   Y2, Y0, Y2
-	VPXOR      4032(BX), Y2, Y1
-	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4032(BX)
-	VCVTPH2PS  16(CX), Y1
-	VMOVDQU    224(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    32(DX), Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 32(SI)
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 96(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      32(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 32(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      96(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 96(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      160(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 160(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      224(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 224(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      288(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 288(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      352(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 352(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      416(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 416(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      480(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 480(BX)
-	VMOVDQU    352(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 160(SI)
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 224(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      544(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 544(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      608(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 608(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      672(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 672(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      736(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 736(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      800(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 800(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      864(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 864(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      928(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 928(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      992(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 992(BX)
-	VMOVDQU    480(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 288(SI)
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 352(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1056(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1056(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1120(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1120(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1184(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1184(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1248(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1248(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1312(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1312(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1376(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1376(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1440(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1440(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      1504(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1504(BX)
-	VMOVDQU    608(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 416(SI)
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 480(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1568(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1568(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1632(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1632(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1696(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1696(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1760(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1760(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1824(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1824(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1888(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1888(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1952(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1952(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      2016(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2016(BX)
-	VMOVDQU    736(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    96(DX), Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 544(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 608(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2080(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2080(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2144(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2144(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2208(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2208(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2272(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2272(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2336(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2336(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2400(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2400(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2464(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2464(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      2528(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2528(BX)
-	VMOVDQU    864(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 672(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 736(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2592(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2592(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2656(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2656(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2720(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2720(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2784(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2784(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2848(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2848(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2912(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2912(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2976(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2976(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3040(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3040(BX)
-	VMOVDQU    992(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 800(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 864(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3104(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3104(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3168(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3168(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3232(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3232(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3296(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3296(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3360(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3360(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3424(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3424(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3488(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3488(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3552(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3552(BX)
-	VMOVDQU    1120(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 928(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 992(SI)
-	VPSLLD     $0x07, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3616(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3616(BX)
-	VPSLLD     $0x03, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3680(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3680(BX)
-	VPSLLD     $0x06, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3744(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3744(BX)
-	VPSLLD     $0x02, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3808(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3808(BX)
-	VPSLLD     $0x05, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3872(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3872(BX)
-	VPSLLD     $0x01, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3936(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3936(BX)
-	VPSLLD     $0x04, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      4000(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4000(BX)
-	VMOVDQU    Y2, Y2
-	VPCMPGTB   Y2, Y0, Y2
-	VPXOR      4064(BX), Y2, Y1
-	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4064(BX)
-	ADDQ       $0x20, CX
-	ADDQ       $0x00000480, DX
-	ADDQ       $0x00001000, BX
-	ADDQ       $0x00000400, SI
-	DECQ       AX
-	JNZ        block
+	// sub-block 0, scale 0
+	VMOVDQU      128(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD (R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      128(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 4(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   16384(R8)
+	PREFETCHT0   2048(R8)
+	VMOVDQU      128(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 8(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      128(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 12(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      (R8), Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 0, scale 1
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   2112(R8)
+	VMOVDQU      192(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 16(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      192(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 20(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      192(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 24(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   16512(R8)
+	PREFETCHT0   2176(R8)
+	VMOVDQU      192(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 28(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      (R8), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      448(R8), Y4
+
+	// sub-block 1, scale 0
+	VMOVDQU      320(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 48(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   2240(R8)
+	VMOVDQU      320(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 52(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      320(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 56(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      320(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 60(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x08, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 1, scale 1
+	PREFETCHT1   16640(R8)
+	PREFETCHT0   2304(R8)
+	VMOVDQU      384(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 64(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      384(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 68(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   16704(R8)
+	PREFETCHT0   2368(R8)
+	VMOVDQU      384(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 72(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      384(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 76(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      (R8), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 80(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      640(R8), Y4
+
+	// sub-block 2, scale 0
+	VMOVDQU      512(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 96(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	PREFETCHT1   16768(R8)
+	PREFETCHT0   2432(R8)
+	VMOVDQU      512(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 100(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      512(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 104(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   16832(R8)
+	PREFETCHT0   2496(R8)
+	VMOVDQU      512(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 108(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 2, scale 1
+	VMOVDQU      576(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 112(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      576(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 116(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   16896(R8)
+	PREFETCHT0   2560(R8)
+	VMOVDQU      576(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 120(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      576(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 124(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      (R8), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 128(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      832(R8), Y4
+
+	// sub-block 3, scale 0
+	PREFETCHT1   16960(R8)
+	PREFETCHT0   2624(R8)
+	VMOVDQU      704(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 144(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      704(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 148(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      704(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 152(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   17024(R8)
+	PREFETCHT0   2688(R8)
+	VMOVDQU      704(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 156(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x18, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 3, scale 1
+	VMOVDQU      768(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 160(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	PREFETCHT1   17088(R8)
+	PREFETCHT0   2752(R8)
+	VMOVDQU      768(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 164(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      768(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 168(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   17152(R8)
+	PREFETCHT0   2816(R8)
+	VMOVDQU      768(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 172(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      (R8), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 176(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      1024(R8), Y4
+
+	// sub-block 4, scale 0
+	VMOVDQU      896(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 192(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      896(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 196(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   17216(R8)
+	PREFETCHT0   2880(R8)
+	VMOVDQU      896(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 200(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      896(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 204(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      64(R8), Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 4, scale 1
+	PREFETCHT1   17280(R8)
+	PREFETCHT0   2944(R8)
+	VMOVDQU      960(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 208(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      960(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 212(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      960(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 216(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   17344(R8)
+	PREFETCHT0   3008(R8)
+	VMOVDQU      960(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 220(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      64(R8), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 224(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      1216(R8), Y4
+
+	// sub-block 5, scale 0
+	VMOVDQU      1088(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 240(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	PREFETCHT1   17408(R8)
+	PREFETCHT0   3072(R8)
+	VMOVDQU      1088(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 244(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1088(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 248(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1088(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 252(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x08, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 5, scale 1
+	PREFETCHT1   17472(R8)
+	PREFETCHT0   3136(R8)
+	VMOVDQU      1152(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 256(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      1152(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 260(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   17536(R8)
+	PREFETCHT0   3200(R8)
+	VMOVDQU      1152(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 264(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1152(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 268(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      64(R8), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 272(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      1408(R8), Y4
+
+	// sub-block 6, scale 0
+	VMOVDQU      1280(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 288(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	PREFETCHT1   17600(R8)
+	PREFETCHT0   3264(R8)
+	VMOVDQU      1280(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 292(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1280(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 296(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   17664(R8)
+	PREFETCHT0   3328(R8)
+	VMOVDQU      1280(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 300(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 6, scale 1
+	VMOVDQU      1344(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 304(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      1344(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 308(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   17728(R8)
+	PREFETCHT0   3392(R8)
+	VMOVDQU      1344(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 312(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1344(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 316(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      64(R8), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 320(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      1600(R8), Y4
+
+	// sub-block 7, scale 0
+	PREFETCHT1   17792(R8)
+	PREFETCHT0   3456(R8)
+	VMOVDQU      1472(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 336(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      1472(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 340(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1472(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 344(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   17856(R8)
+	PREFETCHT0   3520(R8)
+	VMOVDQU      1472(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 348(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x18, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 368(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 7, scale 1
+	VMOVDQU      1536(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 352(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	PREFETCHT1   17920(R8)
+	PREFETCHT0   3584(R8)
+	VMOVDQU      1536(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 356(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1536(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 360(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	PREFETCHT1   17984(R8)
+	PREFETCHT0   3648(R8)
+	VMOVDQU      1536(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 364(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      64(R8), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 368(R9), Y3
+	VMULPS       Y4, Y3, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y3, Y5, Y1
+	VCVTPH2PS    16(DI), Y3
+	VMOVDQU      288(R8), Y4
+
+	// sub-block 0, scale 0
+	VMOVDQU      160(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD (R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      160(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 4(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      160(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 8(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      160(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 12(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      32(R8), Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 0, scale 1
+	VMOVDQU      224(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 16(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      224(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 20(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      224(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 24(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      224(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 28(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      32(R8), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      480(R8), Y4
+
+	// sub-block 1, scale 0
+	VMOVDQU      352(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 48(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      352(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 52(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      352(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 56(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      352(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 60(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x08, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 1, scale 1
+	VMOVDQU      416(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 64(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      416(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 68(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      416(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 72(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      416(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 76(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      32(R8), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 80(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      672(R8), Y4
+
+	// sub-block 2, scale 0
+	VMOVDQU      544(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 96(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      544(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 100(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      544(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 104(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      544(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 108(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 2, scale 1
+	VMOVDQU      608(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 112(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      608(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 116(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      608(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 120(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      608(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 124(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      32(R8), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 128(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      864(R8), Y4
+
+	// sub-block 3, scale 0
+	VMOVDQU      736(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 144(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      736(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 148(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      736(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 152(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      736(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 156(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x18, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 3, scale 1
+	VMOVDQU      800(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 160(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      800(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 164(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      800(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 168(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      800(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 172(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      32(R8), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 176(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      1056(R8), Y4
+
+	// sub-block 4, scale 0
+	VMOVDQU      928(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 192(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      928(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 196(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      928(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 200(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      928(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 204(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      96(R8), Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 4, scale 1
+	VMOVDQU      992(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 208(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      992(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 212(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      992(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 216(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      992(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 220(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      96(R8), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 224(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      1248(R8), Y4
+
+	// sub-block 5, scale 0
+	VMOVDQU      1120(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 240(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      1120(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 244(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1120(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 248(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1120(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 252(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x08, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 5, scale 1
+	VMOVDQU      1184(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 256(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      1184(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 260(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1184(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 264(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1184(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 268(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      96(R8), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 272(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      1440(R8), Y4
+
+	// sub-block 6, scale 0
+	VMOVDQU      1312(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 288(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      1312(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 292(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1312(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 296(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1312(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 300(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 6, scale 1
+	VMOVDQU      1376(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 304(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      1376(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 308(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1376(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 312(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1376(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 316(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      96(R8), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 320(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      1632(R8), Y4
+
+	// sub-block 7, scale 0
+	VMOVDQU      1504(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x07, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 336(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      1504(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 340(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1504(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x06, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 344(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1504(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 348(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x18, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 368(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 7, scale 1
+	VMOVDQU      1568(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSLLD       $0x05, Y4, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y5, Y0, Y5
+	VPBROADCASTD 352(R9), Y7
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      1568(R8), Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 356(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1568(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y4, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 360(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      1568(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y4
+	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 364(R9), Y7
+	VPSIGNB      Y4, Y7, Y4
+	VPMADDUBSW   Y4, Y6, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMOVDQU      96(R8), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 368(R9), Y3
+	VMULPS       Y4, Y3, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y3, Y5, Y2
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, DI
+	ADDQ         $0x00000680, R8
+	DECQ         R10
+	JNZ          block
+	MOVQ         64(AX), DI
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      Y2, 32(CX)
+	ADDQ         $0x40, CX
+	ADDQ         16(AX), BX
+	ADDQ         16(AX), SI
+	DECQ         DX
+	JNZ          tile
 	VZEROUPPER
 	RET
 
-DATA points_iq2_xsx16_avx2<>+0(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+5(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+6(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+7(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+8(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+9(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+10(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+11(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+12(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+13(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+14(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+15(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+16(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+17(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+18(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+19(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+20(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+21(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+22(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+23(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+24(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+25(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+26(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+27(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+28(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+29(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+30(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+31(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+32(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+33(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+34(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+35(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+36(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+37(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+38(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+39(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+40(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+41(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+42(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+43(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+44(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+45(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+46(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+47(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+48(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+49(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+50(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+51(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+52(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+53(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+54(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+55(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+56(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+57(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+58(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+59(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+60(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+61(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+62(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+63(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+64(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+65(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+66(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+67(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+68(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+69(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+70(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+71(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+72(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+73(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+74(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+75(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+76(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+77(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+78(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+79(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+80(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+81(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+82(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+83(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+84(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+85(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+86(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+87(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+88(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+89(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+90(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+91(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+92(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+93(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+94(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+95(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+96(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+97(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+98(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+99(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+100(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+101(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+102(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+103(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+104(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+105(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+106(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+107(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+108(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+109(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+110(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+111(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+112(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+113(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+114(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+115(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+116(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+117(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+118(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+119(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+120(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+121(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+122(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+123(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+124(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+125(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+126(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+127(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+128(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+129(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+130(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+131(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+132(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+133(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+134(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+135(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+136(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+137(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+138(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+139(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+140(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+141(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+142(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+143(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+144(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+145(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+146(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+147(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+148(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+149(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+150(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+151(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+152(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+153(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+154(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+155(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+156(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+157(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+158(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+159(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+160(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+161(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+162(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+163(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+164(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+165(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+166(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+167(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+168(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+169(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+170(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+171(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+172(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+173(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+174(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+175(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+176(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+177(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+178(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+179(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+180(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+181(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+182(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+183(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+184(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+185(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+186(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+187(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+188(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+189(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+190(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+191(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+192(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+193(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+194(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+195(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+196(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+197(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+198(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+199(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+200(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+201(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+202(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+203(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+204(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+205(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+206(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+207(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+208(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+209(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+210(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+211(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+212(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+213(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+214(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+215(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+216(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+217(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+218(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+219(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+220(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+221(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+222(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+223(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+224(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+225(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+226(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+227(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+228(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+229(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+230(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+231(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+232(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+233(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+234(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+235(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+236(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+237(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+238(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+239(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+240(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+241(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+242(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+243(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+244(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+245(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+246(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+247(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+248(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+249(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+250(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+251(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+252(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+253(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+254(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+255(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+256(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+257(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+258(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+259(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+260(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+261(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+262(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+263(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+264(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+265(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+266(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+267(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+268(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+269(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+270(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+271(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+272(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+273(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+274(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+275(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+276(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+277(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+278(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+279(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+280(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+281(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+282(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+283(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+284(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+285(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+286(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+287(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+288(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+289(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+290(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+291(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+292(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+293(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+294(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+295(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+296(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+297(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+298(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+299(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+300(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+301(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+302(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+303(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+304(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+305(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+306(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+307(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+308(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+309(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+310(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+311(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+312(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+313(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+314(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+315(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+316(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+317(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+318(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+319(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+320(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+321(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+322(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+323(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+324(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+325(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+326(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+327(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+328(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+329(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+330(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+331(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+332(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+333(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+334(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+335(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+336(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+337(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+338(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+339(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+340(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+341(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+342(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+343(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+344(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+345(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+346(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+347(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+348(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+349(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+350(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+351(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+352(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+353(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+354(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+355(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+356(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+357(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+358(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+359(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+360(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+361(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+362(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+363(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+364(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+365(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+366(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+367(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+368(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+369(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+370(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+371(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+372(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+373(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+374(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+375(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+376(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+377(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+378(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+379(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+380(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+381(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+382(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+383(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+384(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+385(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+386(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+387(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+388(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+389(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+390(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+391(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+392(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+393(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+394(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+395(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+396(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+397(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+398(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+399(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+400(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+401(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+402(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+403(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+404(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+405(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+406(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+407(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+408(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+409(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+410(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+411(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+412(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+413(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+414(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+415(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+416(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+417(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+418(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+419(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+420(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+421(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+422(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+423(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+424(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+425(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+426(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+427(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+428(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+429(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+430(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+431(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+432(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+433(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+434(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+435(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+436(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+437(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+438(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+439(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+440(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+441(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+442(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+443(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+444(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+445(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+446(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+447(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+448(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+449(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+450(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+451(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+452(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+453(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+454(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+455(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+456(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+457(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+458(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+459(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+460(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+461(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+462(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+463(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+464(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+465(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+466(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+467(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+468(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+469(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+470(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+471(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+472(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+473(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+474(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+475(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+476(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+477(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+478(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+479(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+480(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+481(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+482(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+483(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+484(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+485(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+486(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+487(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+488(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+489(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+490(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+491(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+492(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+493(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+494(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+495(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+496(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+497(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+498(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+499(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+500(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+501(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+502(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+503(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+504(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+505(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+506(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+507(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+508(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+509(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+510(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+511(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+512(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+513(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+514(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+515(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+516(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+517(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+518(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+519(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+520(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+521(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+522(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+523(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+524(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+525(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+526(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+527(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+528(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+529(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+530(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+531(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+532(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+533(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+534(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+535(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+536(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+537(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+538(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+539(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+540(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+541(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+542(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+543(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+544(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+545(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+546(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+547(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+548(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+549(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+550(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+551(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+552(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+553(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+554(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+555(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+556(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+557(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+558(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+559(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+560(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+561(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+562(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+563(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+564(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+565(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+566(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+567(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+568(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+569(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+570(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+571(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+572(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+573(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+574(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+575(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+576(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+577(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+578(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+579(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+580(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+581(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+582(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+583(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+584(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+585(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+586(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+587(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+588(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+589(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+590(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+591(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+592(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+593(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+594(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+595(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+596(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+597(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+598(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+599(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+600(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+601(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+602(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+603(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+604(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+605(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+606(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+607(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+608(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+609(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+610(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+611(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+612(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+613(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+614(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+615(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+616(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+617(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+618(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+619(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+620(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+621(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+622(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+623(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+624(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+625(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+626(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+627(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+628(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+629(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+630(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+631(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+632(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+633(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+634(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+635(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+636(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+637(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+638(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+639(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+640(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+641(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+642(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+643(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+644(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+645(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+646(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+647(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+648(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+649(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+650(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+651(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+652(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+653(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+654(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+655(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+656(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+657(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+658(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+659(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+660(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+661(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+662(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+663(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+664(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+665(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+666(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+667(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+668(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+669(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+670(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+671(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+672(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+673(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+674(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+675(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+676(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+677(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+678(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+679(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+680(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+681(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+682(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+683(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+684(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+685(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+686(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+687(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+688(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+689(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+690(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+691(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+692(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+693(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+694(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+695(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+696(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+697(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+698(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+699(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+700(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+701(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+702(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+703(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+704(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+705(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+706(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+707(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+708(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+709(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+710(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+711(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+712(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+713(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+714(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+715(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+716(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+717(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+718(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+719(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+720(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+721(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+722(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+723(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+724(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+725(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+726(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+727(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+728(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+729(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+730(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+731(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+732(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+733(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+734(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+735(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+736(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+737(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+738(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+739(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+740(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+741(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+742(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+743(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+744(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+745(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+746(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+747(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+748(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+749(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+750(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+751(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+752(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+753(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+754(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+755(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+756(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+757(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+758(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+759(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+760(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+761(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+762(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+763(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+764(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+765(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+766(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+767(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+768(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+769(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+770(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+771(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+772(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+773(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+774(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+775(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+776(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+777(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+778(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+779(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+780(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+781(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+782(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+783(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+784(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+785(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+786(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+787(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+788(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+789(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+790(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+791(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+792(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+793(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+794(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+795(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+796(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+797(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+798(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+799(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+800(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+801(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+802(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+803(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+804(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+805(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+806(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+807(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+808(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+809(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+810(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+811(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+812(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+813(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+814(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+815(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+816(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+817(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+818(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+819(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+820(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+821(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+822(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+823(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+824(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+825(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+826(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+827(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+828(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+829(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+830(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+831(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+832(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+833(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+834(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+835(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+836(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+837(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+838(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+839(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+840(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+841(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+842(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+843(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+844(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+845(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+846(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+847(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+848(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+849(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+850(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+851(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+852(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+853(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+854(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+855(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+856(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+857(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+858(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+859(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+860(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+861(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+862(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+863(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+864(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+865(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+866(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+867(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+868(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+869(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+870(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+871(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+872(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+873(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+874(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+875(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+876(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+877(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+878(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+879(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+880(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+881(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+882(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+883(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+884(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+885(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+886(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+887(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+888(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+889(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+890(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+891(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+892(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+893(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+894(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+895(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+896(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+897(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+898(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+899(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+900(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+901(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+902(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+903(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+904(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+905(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+906(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+907(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+908(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+909(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+910(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+911(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+912(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+913(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+914(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+915(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+916(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+917(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+918(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+919(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+920(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+921(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+922(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+923(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+924(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+925(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+926(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+927(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+928(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+929(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+930(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+931(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+932(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+933(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+934(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+935(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+936(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+937(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+938(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+939(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+940(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+941(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+942(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+943(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+944(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+945(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+946(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+947(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+948(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+949(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+950(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+951(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+952(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+953(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+954(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+955(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+956(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+957(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+958(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+959(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+960(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+961(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+962(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+963(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+964(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+965(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+966(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+967(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+968(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+969(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+970(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+971(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+972(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+973(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+974(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+975(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+976(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+977(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+978(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+979(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+980(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+981(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+982(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+983(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+984(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+985(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+986(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+987(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+988(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+989(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+990(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+991(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+992(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+993(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+994(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+995(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+996(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+997(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+998(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+999(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1000(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1001(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1002(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1003(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1004(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1005(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1006(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1007(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1008(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1009(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1010(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1011(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1012(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1013(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1014(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1015(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1016(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1017(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1018(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1019(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1020(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1021(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1022(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1023(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1024(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1025(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1026(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1027(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1028(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1029(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1030(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1031(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1032(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1033(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1034(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1035(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1036(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1037(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1038(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1039(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1040(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1041(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1042(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1043(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1044(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1045(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1046(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1047(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1048(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1049(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1050(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1051(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1052(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1053(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1054(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1055(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1056(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1057(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1058(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1059(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1060(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1061(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1062(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1063(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1064(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1065(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1066(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1067(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1068(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1069(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1070(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1071(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1072(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1073(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1074(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1075(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1076(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1077(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1078(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1079(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1080(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1081(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1082(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1083(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1084(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1085(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1086(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1087(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1088(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1089(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1090(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1091(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1092(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1093(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1094(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1095(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1096(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1097(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1098(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1099(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1100(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1101(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1102(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1103(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1104(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1105(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1106(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1107(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1108(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1109(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1110(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1111(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1112(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1113(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1114(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1115(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1116(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1117(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1118(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1119(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1120(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1121(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1122(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1123(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1124(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1125(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1126(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1127(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1128(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1129(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1130(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1131(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1132(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1133(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1134(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1135(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1136(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1137(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1138(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1139(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1140(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1141(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1142(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1143(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1144(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1145(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1146(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1147(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1148(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1149(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1150(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1151(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1152(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1153(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1154(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1155(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1156(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1157(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1158(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1159(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1160(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1161(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1162(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1163(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1164(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1165(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1166(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1167(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1168(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1169(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1170(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1171(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1172(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1173(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1174(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1175(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1176(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1177(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1178(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1179(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1180(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1181(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1182(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1183(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1184(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1185(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1186(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1187(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1188(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1189(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1190(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1191(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1192(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1193(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1194(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1195(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1196(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1197(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1198(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1199(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1200(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1201(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1202(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1203(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1204(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1205(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1206(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1207(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1208(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1209(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1210(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1211(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1212(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1213(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1214(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1215(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1216(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1217(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1218(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1219(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1220(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1221(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1222(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1223(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1224(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1225(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1226(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1227(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1228(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1229(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1230(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1231(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1232(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1233(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1234(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1235(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1236(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1237(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1238(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1239(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1240(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1241(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1242(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1243(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1244(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1245(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1246(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1247(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1248(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1249(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1250(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1251(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1252(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1253(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1254(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1255(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1256(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1257(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1258(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1259(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1260(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1261(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1262(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1263(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1264(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1265(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1266(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1267(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1268(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1269(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1270(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1271(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1272(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1273(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1274(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1275(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1276(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1277(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1278(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1279(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1280(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1281(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1282(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1283(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1284(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1285(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1286(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1287(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1288(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1289(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1290(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1291(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1292(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1293(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1294(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1295(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1296(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1297(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1298(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1299(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1300(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1301(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1302(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1303(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1304(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1305(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1306(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1307(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1308(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1309(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1310(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1311(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1312(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1313(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1314(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1315(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1316(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1317(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1318(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1319(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1320(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1321(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1322(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1323(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1324(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1325(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1326(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1327(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1328(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1329(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1330(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1331(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1332(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1333(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1334(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1335(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1336(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1337(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1338(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1339(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1340(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1341(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1342(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1343(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1344(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1345(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1346(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1347(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1348(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1349(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1350(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1351(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1352(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1353(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1354(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1355(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1356(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1357(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1358(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1359(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1360(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1361(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1362(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1363(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1364(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1365(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1366(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1367(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1368(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1369(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1370(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1371(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1372(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1373(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1374(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1375(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1376(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1377(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1378(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1379(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1380(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1381(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1382(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1383(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1384(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1385(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1386(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1387(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1388(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1389(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1390(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1391(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1392(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1393(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1394(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1395(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1396(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1397(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1398(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1399(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1400(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1401(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1402(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1403(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1404(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1405(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1406(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1407(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1408(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1409(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1410(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1411(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1412(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1413(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1414(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1415(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1416(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1417(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1418(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1419(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1420(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1421(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1422(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1423(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1424(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1425(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1426(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1427(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1428(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1429(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1430(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1431(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1432(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1433(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1434(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1435(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1436(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1437(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1438(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1439(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1440(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1441(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1442(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1443(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1444(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1445(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1446(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1447(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1448(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1449(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1450(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1451(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1452(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1453(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1454(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1455(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1456(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1457(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1458(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1459(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1460(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1461(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1462(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1463(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1464(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1465(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1466(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1467(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1468(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1469(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1470(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1471(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1472(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1473(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1474(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1475(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1476(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1477(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1478(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1479(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1480(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1481(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1482(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1483(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1484(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1485(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1486(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1487(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1488(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1489(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1490(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1491(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1492(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1493(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1494(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1495(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1496(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1497(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1498(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1499(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1500(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1501(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1502(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1503(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1504(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1505(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1506(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1507(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1508(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1509(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1510(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1511(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1512(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1513(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1514(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1515(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1516(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1517(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1518(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1519(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1520(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1521(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1522(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1523(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1524(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1525(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1526(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1527(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1528(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1529(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1530(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1531(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1532(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1533(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1534(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1535(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1536(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1537(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1538(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1539(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1540(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1541(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1542(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1543(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1544(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1545(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1546(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1547(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1548(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1549(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1550(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1551(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1552(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1553(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1554(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1555(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1556(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1557(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1558(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1559(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1560(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1561(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1562(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1563(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1564(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1565(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1566(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1567(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1568(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1569(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1570(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1571(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1572(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1573(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1574(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1575(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1576(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1577(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1578(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1579(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1580(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1581(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1582(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1583(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1584(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1585(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1586(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1587(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1588(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1589(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1590(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1591(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1592(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1593(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1594(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1595(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1596(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1597(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1598(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1599(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1600(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1601(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1602(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1603(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1604(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1605(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1606(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1607(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1608(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1609(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1610(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1611(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1612(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1613(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1614(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1615(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1616(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1617(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1618(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1619(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1620(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1621(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1622(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1623(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1624(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1625(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1626(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1627(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1628(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1629(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1630(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1631(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1632(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1633(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1634(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1635(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1636(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1637(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1638(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1639(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1640(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1641(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1642(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1643(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1644(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1645(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1646(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1647(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1648(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1649(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1650(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1651(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1652(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1653(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1654(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1655(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1656(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1657(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1658(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1659(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1660(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1661(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1662(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1663(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1664(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1665(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1666(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1667(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1668(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1669(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1670(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1671(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1672(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1673(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1674(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1675(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1676(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1677(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1678(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1679(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1680(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1681(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1682(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1683(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1684(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1685(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1686(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1687(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1688(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1689(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1690(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1691(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1692(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1693(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1694(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1695(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1696(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1697(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1698(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1699(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1700(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1701(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1702(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1703(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1704(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1705(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1706(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1707(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1708(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1709(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1710(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1711(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1712(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1713(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1714(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1715(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1716(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1717(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1718(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1719(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1720(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1721(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1722(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1723(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1724(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1725(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1726(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1727(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1728(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1729(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1730(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1731(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1732(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1733(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1734(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1735(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1736(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1737(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1738(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1739(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1740(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1741(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1742(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1743(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1744(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1745(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1746(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1747(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1748(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1749(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1750(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1751(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1752(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1753(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1754(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1755(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1756(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1757(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1758(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1759(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1760(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1761(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1762(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1763(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1764(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1765(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1766(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1767(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1768(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1769(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1770(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1771(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1772(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1773(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1774(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1775(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1776(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1777(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1778(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1779(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1780(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1781(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1782(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1783(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1784(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1785(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1786(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1787(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1788(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1789(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1790(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1791(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1792(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1793(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1794(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1795(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1796(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1797(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1798(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1799(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1800(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1801(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1802(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1803(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1804(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1805(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1806(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1807(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1808(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1809(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1810(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1811(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1812(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1813(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1814(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1815(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1816(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1817(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1818(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1819(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1820(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1821(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1822(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1823(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1824(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1825(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1826(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1827(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1828(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1829(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1830(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1831(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1832(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1833(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1834(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1835(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1836(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1837(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1838(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1839(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1840(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1841(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1842(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1843(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1844(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1845(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1846(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1847(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1848(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1849(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1850(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1851(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1852(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1853(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1854(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1855(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1856(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1857(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1858(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1859(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1860(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1861(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1862(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1863(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1864(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1865(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1866(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1867(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1868(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1869(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1870(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1871(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1872(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1873(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1874(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1875(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1876(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1877(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1878(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1879(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1880(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1881(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1882(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1883(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1884(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1885(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1886(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1887(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1888(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1889(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1890(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1891(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1892(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1893(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1894(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1895(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1896(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1897(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1898(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1899(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1900(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1901(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1902(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1903(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1904(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1905(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1906(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1907(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1908(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1909(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1910(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1911(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1912(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1913(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1914(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1915(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1916(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1917(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1918(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1919(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1920(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1921(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1922(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1923(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1924(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1925(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1926(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1927(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1928(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1929(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1930(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1931(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1932(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1933(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1934(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1935(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1936(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1937(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1938(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1939(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1940(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1941(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1942(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1943(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1944(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1945(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1946(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1947(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1948(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1949(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1950(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1951(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1952(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1953(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1954(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1955(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1956(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1957(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1958(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1959(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1960(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1961(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1962(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1963(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1964(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1965(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1966(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1967(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1968(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1969(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1970(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1971(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1972(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1973(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1974(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1975(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1976(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1977(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1978(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1979(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1980(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1981(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1982(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1983(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1984(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1985(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1986(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1987(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1988(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+1989(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1990(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1991(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1992(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1993(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1994(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1995(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+1996(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1997(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1998(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+1999(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2000(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2001(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2002(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2003(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2004(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2005(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2006(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2007(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2008(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2009(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2010(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2011(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2012(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2013(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2014(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2015(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2016(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2017(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2018(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2019(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2020(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2021(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2022(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2023(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2024(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2025(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2026(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2027(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2028(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2029(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2030(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2031(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2032(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2033(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2034(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2035(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2036(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2037(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2038(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2039(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2040(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2041(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2042(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2043(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2044(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2045(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2046(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2047(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2048(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2049(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2050(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2051(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2052(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2053(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2054(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2055(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2056(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2057(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2058(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2059(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2060(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2061(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2062(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2063(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2064(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2065(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2066(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2067(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2068(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2069(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2070(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2071(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2072(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2073(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2074(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2075(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2076(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2077(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2078(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2079(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2080(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2081(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2082(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2083(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2084(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2085(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2086(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2087(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2088(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2089(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2090(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2091(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2092(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2093(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2094(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2095(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2096(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2097(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2098(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2099(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2100(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2101(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2102(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2103(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2104(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2105(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2106(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2107(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2108(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2109(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2110(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2111(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2112(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2113(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2114(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2115(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2116(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2117(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2118(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2119(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2120(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2121(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2122(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2123(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2124(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2125(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2126(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2127(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2128(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2129(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2130(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2131(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2132(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2133(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2134(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2135(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2136(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2137(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2138(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2139(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2140(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2141(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2142(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2143(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2144(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2145(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2146(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2147(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2148(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2149(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2150(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2151(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2152(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2153(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2154(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2155(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2156(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2157(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2158(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2159(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2160(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2161(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2162(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2163(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2164(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2165(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2166(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2167(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2168(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2169(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2170(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2171(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2172(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2173(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2174(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2175(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2176(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2177(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2178(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2179(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2180(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2181(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2182(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2183(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2184(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2185(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2186(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2187(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2188(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2189(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2190(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2191(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2192(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2193(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2194(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2195(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2196(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2197(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2198(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2199(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2200(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2201(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2202(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2203(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2204(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2205(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2206(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2207(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2208(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2209(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2210(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2211(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2212(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2213(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2214(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2215(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2216(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2217(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2218(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2219(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2220(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2221(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2222(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2223(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2224(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2225(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2226(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2227(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2228(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2229(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2230(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2231(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2232(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2233(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2234(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2235(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2236(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2237(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2238(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2239(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2240(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2241(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2242(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2243(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2244(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2245(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2246(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2247(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2248(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2249(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2250(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2251(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2252(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2253(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2254(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2255(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2256(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2257(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2258(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2259(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2260(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2261(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2262(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2263(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2264(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2265(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2266(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2267(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2268(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2269(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2270(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2271(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2272(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2273(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2274(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2275(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2276(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2277(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2278(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2279(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2280(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2281(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2282(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2283(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2284(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2285(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2286(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2287(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2288(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2289(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2290(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2291(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2292(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2293(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2294(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2295(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2296(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2297(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2298(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2299(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2300(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2301(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2302(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2303(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2304(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2305(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2306(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2307(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2308(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2309(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2310(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2311(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2312(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2313(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2314(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2315(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2316(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2317(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2318(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2319(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2320(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2321(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2322(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2323(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2324(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2325(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2326(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2327(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2328(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2329(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2330(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2331(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2332(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2333(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2334(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2335(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2336(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2337(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2338(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2339(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2340(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2341(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2342(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2343(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2344(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2345(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2346(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2347(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2348(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2349(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2350(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2351(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2352(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2353(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2354(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2355(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2356(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2357(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2358(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2359(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2360(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2361(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2362(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2363(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2364(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2365(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2366(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2367(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2368(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2369(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2370(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2371(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2372(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2373(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2374(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2375(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2376(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2377(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2378(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2379(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2380(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2381(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2382(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2383(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2384(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2385(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2386(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2387(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2388(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2389(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2390(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2391(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2392(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2393(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2394(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2395(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2396(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2397(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2398(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2399(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2400(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2401(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2402(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2403(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2404(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2405(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2406(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2407(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2408(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2409(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2410(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2411(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2412(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2413(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2414(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2415(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2416(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2417(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2418(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2419(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2420(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2421(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2422(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2423(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2424(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2425(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2426(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2427(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2428(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2429(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2430(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2431(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2432(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2433(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2434(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2435(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2436(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2437(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2438(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2439(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2440(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2441(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2442(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2443(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2444(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2445(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2446(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2447(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2448(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2449(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2450(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2451(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2452(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2453(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2454(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2455(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2456(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2457(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2458(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2459(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2460(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2461(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2462(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2463(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2464(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2465(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2466(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2467(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2468(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2469(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2470(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2471(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2472(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2473(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2474(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2475(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2476(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2477(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2478(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2479(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2480(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2481(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2482(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2483(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2484(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2485(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2486(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2487(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2488(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2489(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2490(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2491(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2492(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2493(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2494(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2495(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2496(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2497(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2498(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2499(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2500(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2501(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2502(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2503(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2504(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2505(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2506(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2507(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2508(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2509(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2510(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2511(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2512(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2513(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2514(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2515(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2516(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2517(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2518(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2519(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2520(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2521(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2522(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2523(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2524(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2525(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2526(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2527(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2528(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2529(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2530(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2531(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2532(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2533(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2534(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2535(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2536(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2537(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2538(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2539(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2540(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2541(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2542(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2543(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2544(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2545(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2546(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2547(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2548(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2549(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2550(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2551(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2552(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2553(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2554(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2555(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2556(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2557(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2558(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2559(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2560(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2561(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2562(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2563(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2564(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2565(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2566(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2567(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2568(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2569(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2570(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2571(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2572(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2573(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2574(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2575(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2576(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2577(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2578(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2579(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2580(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2581(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2582(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2583(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2584(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2585(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2586(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2587(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2588(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2589(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2590(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2591(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2592(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2593(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2594(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2595(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2596(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2597(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2598(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2599(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2600(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2601(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2602(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2603(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2604(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2605(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2606(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2607(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2608(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2609(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2610(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2611(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2612(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2613(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2614(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2615(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2616(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2617(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2618(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2619(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2620(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2621(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2622(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2623(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2624(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2625(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2626(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2627(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2628(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2629(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2630(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2631(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2632(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2633(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2634(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2635(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2636(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2637(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2638(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2639(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2640(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2641(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2642(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2643(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2644(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2645(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2646(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2647(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2648(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2649(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2650(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2651(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2652(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2653(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2654(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2655(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2656(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2657(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2658(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2659(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2660(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2661(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2662(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2663(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2664(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2665(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2666(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2667(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2668(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2669(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2670(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2671(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2672(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2673(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2674(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2675(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2676(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2677(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2678(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2679(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2680(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2681(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2682(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2683(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2684(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2685(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2686(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2687(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2688(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2689(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2690(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2691(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2692(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2693(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2694(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2695(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2696(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2697(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2698(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2699(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2700(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2701(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2702(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2703(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2704(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2705(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2706(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2707(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2708(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2709(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2710(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2711(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2712(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2713(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2714(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2715(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2716(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2717(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2718(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2719(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2720(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2721(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2722(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2723(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2724(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2725(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2726(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2727(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2728(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2729(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2730(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2731(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2732(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2733(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2734(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2735(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2736(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2737(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2738(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2739(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2740(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2741(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2742(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2743(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2744(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2745(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2746(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2747(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2748(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2749(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2750(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2751(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2752(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2753(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2754(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2755(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2756(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2757(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2758(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2759(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2760(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2761(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2762(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2763(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2764(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2765(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2766(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2767(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2768(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2769(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2770(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2771(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2772(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2773(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2774(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2775(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2776(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2777(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2778(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2779(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2780(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2781(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2782(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2783(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2784(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2785(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2786(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2787(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2788(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2789(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2790(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2791(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2792(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2793(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2794(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2795(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2796(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2797(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2798(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2799(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2800(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2801(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2802(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2803(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2804(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2805(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2806(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2807(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2808(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2809(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2810(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2811(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2812(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2813(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2814(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2815(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2816(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2817(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2818(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2819(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2820(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2821(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2822(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2823(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2824(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2825(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2826(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2827(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2828(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2829(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2830(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2831(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2832(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2833(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2834(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2835(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2836(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2837(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2838(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2839(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2840(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2841(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2842(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2843(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2844(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2845(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2846(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2847(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2848(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2849(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2850(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2851(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2852(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2853(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2854(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2855(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2856(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2857(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2858(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2859(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2860(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2861(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2862(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2863(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2864(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2865(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2866(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2867(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2868(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2869(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2870(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2871(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2872(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2873(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2874(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2875(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2876(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2877(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2878(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2879(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2880(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2881(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2882(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2883(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2884(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2885(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2886(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2887(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2888(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2889(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2890(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2891(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2892(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2893(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2894(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2895(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2896(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2897(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2898(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2899(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2900(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2901(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2902(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2903(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2904(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2905(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2906(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2907(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2908(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2909(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2910(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2911(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2912(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2913(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2914(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2915(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2916(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2917(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2918(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2919(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2920(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2921(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2922(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2923(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2924(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2925(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2926(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2927(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2928(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2929(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2930(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2931(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2932(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2933(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2934(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2935(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2936(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2937(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2938(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2939(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2940(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2941(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2942(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2943(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2944(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2945(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2946(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2947(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2948(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2949(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2950(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2951(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2952(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2953(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2954(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2955(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2956(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2957(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2958(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2959(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2960(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2961(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2962(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2963(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2964(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2965(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2966(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2967(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2968(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2969(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2970(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2971(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2972(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2973(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2974(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2975(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2976(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2977(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2978(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2979(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2980(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2981(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2982(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2983(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2984(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2985(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2986(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2987(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2988(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2989(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2990(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2991(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2992(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2993(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2994(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+2995(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2996(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2997(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+2998(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+2999(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3000(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3001(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3002(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3003(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3004(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3005(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3006(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3007(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3008(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3009(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3010(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3011(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3012(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3013(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3014(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3015(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3016(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3017(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3018(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3019(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3020(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3021(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3022(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3023(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3024(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3025(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3026(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3027(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3028(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3029(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3030(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3031(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3032(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3033(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3034(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3035(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3036(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3037(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3038(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3039(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3040(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3041(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3042(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3043(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3044(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3045(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3046(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3047(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3048(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3049(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3050(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3051(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3052(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3053(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3054(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3055(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3056(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3057(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3058(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3059(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3060(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3061(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3062(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3063(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3064(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3065(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3066(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3067(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3068(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3069(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3070(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3071(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3072(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3073(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3074(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3075(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3076(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3077(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3078(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3079(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3080(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3081(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3082(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3083(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3084(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3085(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3086(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3087(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3088(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3089(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3090(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3091(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3092(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3093(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3094(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3095(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3096(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3097(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3098(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3099(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3100(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3101(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3102(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3103(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3104(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3105(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3106(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3107(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3108(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3109(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3110(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3111(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3112(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3113(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3114(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3115(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3116(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3117(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3118(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3119(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3120(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3121(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3122(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3123(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3124(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3125(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3126(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3127(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3128(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3129(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3130(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3131(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3132(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3133(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3134(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3135(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3136(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3137(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3138(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3139(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3140(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3141(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3142(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3143(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3144(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3145(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3146(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3147(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3148(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3149(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3150(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3151(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3152(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3153(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3154(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3155(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3156(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3157(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3158(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3159(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3160(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3161(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3162(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3163(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3164(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3165(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3166(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3167(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3168(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3169(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3170(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3171(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3172(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3173(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3174(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3175(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3176(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3177(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3178(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3179(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3180(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3181(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3182(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3183(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3184(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3185(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3186(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3187(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3188(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3189(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3190(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3191(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3192(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3193(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3194(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3195(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3196(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3197(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3198(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3199(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3200(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3201(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3202(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3203(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3204(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3205(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3206(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3207(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3208(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3209(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3210(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3211(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3212(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3213(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3214(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3215(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3216(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3217(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3218(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3219(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3220(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3221(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3222(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3223(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3224(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3225(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3226(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3227(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3228(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3229(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3230(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3231(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3232(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3233(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3234(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3235(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3236(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3237(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3238(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3239(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3240(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3241(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3242(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3243(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3244(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3245(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3246(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3247(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3248(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3249(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3250(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3251(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3252(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3253(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3254(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3255(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3256(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3257(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3258(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3259(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3260(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3261(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3262(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3263(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3264(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3265(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3266(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3267(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3268(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3269(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3270(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3271(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3272(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3273(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3274(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3275(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3276(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3277(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3278(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3279(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3280(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3281(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3282(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3283(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3284(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3285(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3286(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3287(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3288(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3289(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3290(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3291(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3292(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3293(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3294(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3295(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3296(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3297(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3298(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3299(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3300(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3301(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3302(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3303(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3304(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3305(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3306(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3307(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3308(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3309(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3310(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3311(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3312(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3313(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3314(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3315(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3316(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3317(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3318(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3319(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3320(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3321(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3322(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3323(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3324(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3325(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3326(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3327(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3328(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3329(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3330(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3331(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3332(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3333(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3334(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3335(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3336(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3337(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3338(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3339(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3340(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3341(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3342(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3343(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3344(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3345(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3346(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3347(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3348(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3349(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3350(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3351(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3352(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3353(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3354(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3355(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3356(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3357(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3358(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3359(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3360(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3361(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3362(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3363(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3364(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3365(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3366(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3367(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3368(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3369(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3370(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3371(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3372(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3373(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3374(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3375(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3376(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3377(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3378(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3379(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3380(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3381(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3382(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3383(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3384(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3385(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3386(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3387(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3388(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3389(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3390(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3391(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3392(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3393(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3394(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3395(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3396(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3397(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3398(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3399(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3400(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3401(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3402(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3403(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3404(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3405(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3406(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3407(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3408(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3409(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3410(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3411(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3412(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3413(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3414(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3415(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3416(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3417(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3418(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3419(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3420(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3421(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3422(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3423(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3424(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3425(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3426(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3427(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3428(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3429(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3430(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3431(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3432(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3433(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3434(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3435(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3436(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3437(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3438(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3439(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3440(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3441(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3442(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3443(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3444(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3445(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3446(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3447(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3448(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3449(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3450(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3451(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3452(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3453(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3454(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3455(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3456(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3457(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3458(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3459(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3460(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3461(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3462(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3463(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3464(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3465(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3466(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3467(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3468(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3469(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3470(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3471(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3472(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3473(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3474(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3475(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3476(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3477(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3478(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3479(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3480(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3481(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3482(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3483(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3484(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3485(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3486(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3487(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3488(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3489(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3490(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3491(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3492(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3493(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3494(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3495(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3496(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3497(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3498(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3499(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3500(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3501(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3502(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3503(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3504(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3505(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3506(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3507(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3508(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3509(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3510(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3511(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3512(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3513(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3514(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3515(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3516(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3517(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3518(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3519(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3520(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3521(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3522(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3523(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3524(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3525(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3526(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3527(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3528(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3529(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3530(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3531(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3532(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3533(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3534(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3535(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3536(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3537(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3538(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3539(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3540(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3541(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3542(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3543(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3544(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3545(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3546(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3547(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3548(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3549(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3550(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3551(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3552(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3553(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3554(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3555(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3556(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3557(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3558(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3559(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3560(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3561(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3562(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3563(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3564(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3565(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3566(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3567(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3568(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3569(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3570(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3571(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3572(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3573(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3574(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3575(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3576(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3577(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3578(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3579(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3580(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3581(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3582(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3583(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3584(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3585(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3586(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3587(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3588(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3589(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3590(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3591(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3592(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3593(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3594(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3595(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3596(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3597(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3598(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3599(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3600(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3601(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3602(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3603(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3604(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3605(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3606(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3607(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3608(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3609(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3610(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3611(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3612(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3613(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3614(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3615(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3616(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3617(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3618(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3619(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3620(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3621(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3622(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3623(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3624(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3625(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3626(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3627(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3628(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3629(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3630(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3631(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3632(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3633(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3634(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3635(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3636(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3637(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3638(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3639(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3640(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3641(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3642(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3643(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3644(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3645(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3646(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3647(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3648(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3649(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3650(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3651(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3652(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3653(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3654(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3655(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3656(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3657(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3658(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3659(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3660(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3661(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3662(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3663(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3664(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3665(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3666(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3667(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3668(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3669(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3670(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3671(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3672(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3673(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3674(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3675(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3676(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3677(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3678(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3679(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3680(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3681(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3682(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3683(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3684(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3685(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3686(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3687(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3688(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3689(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3690(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3691(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3692(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3693(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3694(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3695(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3696(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3697(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3698(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3699(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3700(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3701(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3702(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3703(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3704(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3705(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3706(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3707(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3708(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3709(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3710(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3711(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3712(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3713(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3714(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3715(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3716(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3717(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3718(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3719(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3720(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3721(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3722(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3723(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3724(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3725(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3726(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3727(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3728(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3729(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3730(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3731(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3732(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3733(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3734(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3735(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3736(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3737(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3738(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3739(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3740(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3741(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3742(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3743(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3744(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3745(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3746(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3747(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3748(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3749(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3750(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3751(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3752(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3753(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3754(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3755(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3756(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3757(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3758(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3759(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3760(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3761(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3762(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3763(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3764(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3765(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3766(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3767(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3768(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3769(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3770(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3771(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3772(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3773(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3774(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3775(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3776(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3777(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3778(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3779(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3780(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3781(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3782(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3783(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3784(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3785(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3786(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3787(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3788(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3789(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3790(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3791(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3792(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3793(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3794(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3795(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3796(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3797(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3798(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3799(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3800(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3801(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3802(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3803(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3804(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3805(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3806(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3807(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3808(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3809(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3810(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3811(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3812(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3813(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3814(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3815(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3816(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3817(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3818(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3819(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3820(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3821(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3822(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3823(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3824(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3825(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3826(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3827(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3828(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3829(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3830(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3831(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3832(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3833(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3834(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3835(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3836(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3837(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3838(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3839(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3840(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3841(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3842(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3843(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3844(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3845(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3846(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3847(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3848(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3849(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3850(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3851(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3852(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3853(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3854(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3855(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3856(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3857(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3858(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3859(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3860(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3861(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3862(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3863(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3864(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3865(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3866(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3867(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3868(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3869(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3870(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3871(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3872(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3873(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3874(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3875(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3876(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3877(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3878(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3879(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3880(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3881(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3882(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3883(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3884(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3885(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3886(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3887(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3888(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3889(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3890(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3891(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3892(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3893(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3894(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3895(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3896(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3897(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3898(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3899(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3900(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3901(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3902(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3903(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3904(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3905(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3906(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3907(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3908(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3909(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3910(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3911(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3912(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3913(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3914(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3915(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3916(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3917(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3918(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3919(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3920(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3921(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3922(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3923(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3924(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3925(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3926(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3927(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3928(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3929(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3930(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3931(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3932(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3933(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3934(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3935(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3936(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3937(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3938(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3939(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3940(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3941(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3942(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3943(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3944(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3945(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3946(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3947(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3948(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3949(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3950(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3951(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3952(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3953(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3954(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3955(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3956(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3957(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3958(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3959(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3960(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3961(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3962(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3963(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3964(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3965(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3966(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3967(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3968(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3969(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3970(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3971(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3972(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3973(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3974(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3975(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3976(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3977(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3978(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3979(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3980(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3981(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3982(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3983(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3984(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3985(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3986(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3987(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3988(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3989(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+3990(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3991(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3992(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3993(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3994(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3995(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3996(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+3997(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3998(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+3999(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4000(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4001(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4002(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4003(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4004(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4005(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4006(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4007(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4008(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4009(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4010(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4011(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4012(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4013(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4014(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4015(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4016(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4017(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4018(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4019(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4020(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4021(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4022(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4023(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4024(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4025(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4026(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4027(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4028(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4029(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4030(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4031(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4032(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4033(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4034(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4035(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4036(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4037(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4038(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4039(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4040(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4041(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+4042(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4043(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4044(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+4045(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4046(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4047(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4048(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4049(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+4050(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4051(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4052(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+4053(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4054(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4055(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4056(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4057(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+4058(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4059(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4060(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+4061(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4062(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4063(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4064(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4065(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4066(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4067(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4068(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4069(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4070(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4071(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4072(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4073(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4074(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4075(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4076(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4077(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4078(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4079(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4080(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+4081(SB)/1, $0x08
-DATA points_iq2_xsx16_avx2<>+4082(SB)/1, $0x19
-DATA points_iq2_xsx16_avx2<>+4083(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4084(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4085(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4086(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4087(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4088(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4089(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4090(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4091(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4092(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4093(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4094(SB)/1, $0x2b
-DATA points_iq2_xsx16_avx2<>+4095(SB)/1, $0x2b
-GLOBL points_iq2_xsx16_avx2<>(SB), RODATA|NOPTR, $4096
+DATA iq2_levels_avx2<>+0(SB)/1, $0x08
+DATA iq2_levels_avx2<>+1(SB)/1, $0x19
+DATA iq2_levels_avx2<>+2(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+3(SB)/1, $0x00
+DATA iq2_levels_avx2<>+4(SB)/1, $0x08
+DATA iq2_levels_avx2<>+5(SB)/1, $0x19
+DATA iq2_levels_avx2<>+6(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+7(SB)/1, $0x00
+DATA iq2_levels_avx2<>+8(SB)/1, $0x08
+DATA iq2_levels_avx2<>+9(SB)/1, $0x19
+DATA iq2_levels_avx2<>+10(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+11(SB)/1, $0x00
+DATA iq2_levels_avx2<>+12(SB)/1, $0x08
+DATA iq2_levels_avx2<>+13(SB)/1, $0x19
+DATA iq2_levels_avx2<>+14(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+15(SB)/1, $0x00
+DATA iq2_levels_avx2<>+16(SB)/1, $0x08
+DATA iq2_levels_avx2<>+17(SB)/1, $0x19
+DATA iq2_levels_avx2<>+18(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+19(SB)/1, $0x00
+DATA iq2_levels_avx2<>+20(SB)/1, $0x08
+DATA iq2_levels_avx2<>+21(SB)/1, $0x19
+DATA iq2_levels_avx2<>+22(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+23(SB)/1, $0x00
+DATA iq2_levels_avx2<>+24(SB)/1, $0x08
+DATA iq2_levels_avx2<>+25(SB)/1, $0x19
+DATA iq2_levels_avx2<>+26(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+27(SB)/1, $0x00
+DATA iq2_levels_avx2<>+28(SB)/1, $0x08
+DATA iq2_levels_avx2<>+29(SB)/1, $0x19
+DATA iq2_levels_avx2<>+30(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+31(SB)/1, $0x00
+DATA iq2_levels_avx2<>+32(SB)/1, $0x08
+DATA iq2_levels_avx2<>+33(SB)/1, $0x19
+DATA iq2_levels_avx2<>+34(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+35(SB)/1, $0x00
+DATA iq2_levels_avx2<>+36(SB)/1, $0x08
+DATA iq2_levels_avx2<>+37(SB)/1, $0x19
+DATA iq2_levels_avx2<>+38(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+39(SB)/1, $0x00
+DATA iq2_levels_avx2<>+40(SB)/1, $0x08
+DATA iq2_levels_avx2<>+41(SB)/1, $0x19
+DATA iq2_levels_avx2<>+42(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+43(SB)/1, $0x00
+DATA iq2_levels_avx2<>+44(SB)/1, $0x08
+DATA iq2_levels_avx2<>+45(SB)/1, $0x19
+DATA iq2_levels_avx2<>+46(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+47(SB)/1, $0x00
+DATA iq2_levels_avx2<>+48(SB)/1, $0x08
+DATA iq2_levels_avx2<>+49(SB)/1, $0x19
+DATA iq2_levels_avx2<>+50(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+51(SB)/1, $0x00
+DATA iq2_levels_avx2<>+52(SB)/1, $0x08
+DATA iq2_levels_avx2<>+53(SB)/1, $0x19
+DATA iq2_levels_avx2<>+54(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+55(SB)/1, $0x00
+DATA iq2_levels_avx2<>+56(SB)/1, $0x08
+DATA iq2_levels_avx2<>+57(SB)/1, $0x19
+DATA iq2_levels_avx2<>+58(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+59(SB)/1, $0x00
+DATA iq2_levels_avx2<>+60(SB)/1, $0x08
+DATA iq2_levels_avx2<>+61(SB)/1, $0x19
+DATA iq2_levels_avx2<>+62(SB)/1, $0x2b
+DATA iq2_levels_avx2<>+63(SB)/1, $0x00
+GLOBL iq2_levels_avx2<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avx2_0fffffff<>+0(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+4(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+8(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+12(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+16(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+20(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+24(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+28(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+32(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+36(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+40(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+44(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+48(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+52(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+56(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+60(SB)/4, $0x0fffffff
-GLOBL dwords_avx2_0fffffff<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx2_03030303<>+0(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+4(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+8(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+12(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+16(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+20(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+24(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+28(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+32(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+36(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+40(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+44(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+48(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+52(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+56(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+60(SB)/4, $0x03030303
+GLOBL dwords_avx2_03030303<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avx2_f0000000<>+0(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+4(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+8(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+12(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+16(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+20(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+24(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+28(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+32(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+36(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+40(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+44(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+48(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+52(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+56(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+60(SB)/4, $0xf0000000
-GLOBL dwords_avx2_f0000000<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx2_01010101<>+0(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+4(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+8(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+12(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+16(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+20(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+24(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+28(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+32(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+36(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+40(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+44(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+48(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+52(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+56(SB)/4, $0x01010101
+DATA dwords_avx2_01010101<>+60(SB)/4, $0x01010101
+GLOBL dwords_avx2_01010101<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx2_00010001<>+0(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+4(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+8(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+12(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+16(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+20(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+24(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+28(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+32(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+36(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+40(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+44(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+48(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+52(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+56(SB)/4, $0x00010001
+DATA dwords_avx2_00010001<>+60(SB)/4, $0x00010001
+GLOBL dwords_avx2_00010001<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_0000000f<>+0(SB)/4, $0x0000000f
 DATA dwords_avx2_0000000f<>+4(SB)/4, $0x0000000f
@@ -6010,6 +2035,4037 @@ DATA dwords_avx2_3e800000<>+52(SB)/4, $0x3e800000
 DATA dwords_avx2_3e800000<>+56(SB)/4, $0x3e800000
 DATA dwords_avx2_3e800000<>+60(SB)/4, $0x3e800000
 GLOBL dwords_avx2_3e800000<>(SB), RODATA|NOPTR, $64
+
+// func Gemv_iq2_xsx16_q8x_16x2_avx2(a *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·Gemv_iq2_xsx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
+	VMOVDQU iq2_levels_avx2<>+0(SB), Y0
+
+tile:
+	MOVQ  BX, DI
+	MOVQ  SI, R8
+	MOVQ  40(AX), R9
+	MOVQ  48(AX), R10
+	MOVQ  32(AX), R11
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+block:
+	VCVTPH2PS (DI), Y5
+	VMOVDQU   256(R8), Y6
+
+	// sub-block 0, scale 0
+	VMOVDQU      128(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD (R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD (R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      128(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 4(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 4(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   16384(R8)
+	PREFETCHT0   2048(R8)
+	VMOVDQU      128(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 8(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 8(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      128(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 12(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 12(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      (R8), Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 32(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 0, scale 1
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   2112(R8)
+	VMOVDQU      192(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 16(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      192(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 20(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 20(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      192(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 24(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   16512(R8)
+	PREFETCHT0   2176(R8)
+	VMOVDQU      192(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 28(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 28(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 32(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 32(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      448(R8), Y6
+
+	// sub-block 1, scale 0
+	VMOVDQU      320(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 48(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 48(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   2240(R8)
+	VMOVDQU      320(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 52(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 52(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      320(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 56(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 56(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      320(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 60(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 60(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      (R8), Y9
+	VPSRLD       $0x08, Y9, Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 80(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 80(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 1, scale 1
+	PREFETCHT1   16640(R8)
+	PREFETCHT0   2304(R8)
+	VMOVDQU      384(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 64(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 64(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      384(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 68(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 68(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   16704(R8)
+	PREFETCHT0   2368(R8)
+	VMOVDQU      384(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 72(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      384(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 76(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 76(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 80(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 80(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      640(R8), Y6
+
+	// sub-block 2, scale 0
+	VMOVDQU      512(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 96(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 96(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	PREFETCHT1   16768(R8)
+	PREFETCHT0   2432(R8)
+	VMOVDQU      512(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 100(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 100(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      512(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 104(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 104(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   16832(R8)
+	PREFETCHT0   2496(R8)
+	VMOVDQU      512(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 108(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 108(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      (R8), Y9
+	VPSRLD       $0x10, Y9, Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 128(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 128(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 2, scale 1
+	VMOVDQU      576(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 112(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 112(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      576(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 116(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 116(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   16896(R8)
+	PREFETCHT0   2560(R8)
+	VMOVDQU      576(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 120(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      576(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 124(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 124(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 128(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 128(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      832(R8), Y6
+
+	// sub-block 3, scale 0
+	PREFETCHT1   16960(R8)
+	PREFETCHT0   2624(R8)
+	VMOVDQU      704(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 144(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 144(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      704(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 148(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 148(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      704(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 152(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 152(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   17024(R8)
+	PREFETCHT0   2688(R8)
+	VMOVDQU      704(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 156(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 156(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      (R8), Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 176(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 176(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 3, scale 1
+	VMOVDQU      768(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 160(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 160(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	PREFETCHT1   17088(R8)
+	PREFETCHT0   2752(R8)
+	VMOVDQU      768(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 164(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 164(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      768(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 168(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   17152(R8)
+	PREFETCHT0   2816(R8)
+	VMOVDQU      768(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 172(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 172(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 176(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 176(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      1024(R8), Y6
+
+	// sub-block 4, scale 0
+	VMOVDQU      896(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 192(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 192(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      896(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 196(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 196(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   17216(R8)
+	PREFETCHT0   2880(R8)
+	VMOVDQU      896(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 200(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 200(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      896(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 204(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 204(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      64(R8), Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 224(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 224(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 4, scale 1
+	PREFETCHT1   17280(R8)
+	PREFETCHT0   2944(R8)
+	VMOVDQU      960(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 208(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 208(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      960(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 212(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 212(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      960(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 216(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   17344(R8)
+	PREFETCHT0   3008(R8)
+	VMOVDQU      960(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 220(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 220(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 224(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 224(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      1216(R8), Y6
+
+	// sub-block 5, scale 0
+	VMOVDQU      1088(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 240(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 240(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	PREFETCHT1   17408(R8)
+	PREFETCHT0   3072(R8)
+	VMOVDQU      1088(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 244(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 244(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1088(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 248(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 248(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1088(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 252(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 252(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      64(R8), Y9
+	VPSRLD       $0x08, Y9, Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 272(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 272(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 5, scale 1
+	PREFETCHT1   17472(R8)
+	PREFETCHT0   3136(R8)
+	VMOVDQU      1152(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 256(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 256(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      1152(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 260(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 260(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   17536(R8)
+	PREFETCHT0   3200(R8)
+	VMOVDQU      1152(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 264(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1152(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 268(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 268(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 272(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 272(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      1408(R8), Y6
+
+	// sub-block 6, scale 0
+	VMOVDQU      1280(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 288(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 288(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	PREFETCHT1   17600(R8)
+	PREFETCHT0   3264(R8)
+	VMOVDQU      1280(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 292(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 292(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1280(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 296(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 296(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   17664(R8)
+	PREFETCHT0   3328(R8)
+	VMOVDQU      1280(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 300(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 300(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      64(R8), Y9
+	VPSRLD       $0x10, Y9, Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 320(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 320(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 6, scale 1
+	VMOVDQU      1344(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 304(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 304(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      1344(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 308(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 308(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   17728(R8)
+	PREFETCHT0   3392(R8)
+	VMOVDQU      1344(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 312(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1344(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 316(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 316(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 320(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 320(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      1600(R8), Y6
+
+	// sub-block 7, scale 0
+	PREFETCHT1   17792(R8)
+	PREFETCHT0   3456(R8)
+	VMOVDQU      1472(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 336(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 336(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      1472(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 340(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 340(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1472(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 344(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 344(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   17856(R8)
+	PREFETCHT0   3520(R8)
+	VMOVDQU      1472(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 348(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 348(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      64(R8), Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 368(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 368(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 7, scale 1
+	VMOVDQU      1536(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 352(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 352(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	PREFETCHT1   17920(R8)
+	PREFETCHT0   3584(R8)
+	VMOVDQU      1536(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 356(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 356(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1536(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 360(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	PREFETCHT1   17984(R8)
+	PREFETCHT0   3648(R8)
+	VMOVDQU      1536(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 364(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 364(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 368(R9), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y5, Y7, Y1
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y2
+	VCVTPH2PS    16(DI), Y5
+	VMOVDQU      288(R8), Y6
+
+	// sub-block 0, scale 0
+	VMOVDQU      160(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD (R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD (R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 4(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 4(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      160(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 8(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 8(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      160(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 12(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 12(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 32(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 0, scale 1
+	VMOVDQU      224(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 16(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 20(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 20(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 24(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 28(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 28(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 32(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 32(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      480(R8), Y6
+
+	// sub-block 1, scale 0
+	VMOVDQU      352(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 48(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 48(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      352(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 52(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 52(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      352(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 56(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 56(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      352(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 60(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 60(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPSRLD       $0x08, Y9, Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 80(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 80(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 1, scale 1
+	VMOVDQU      416(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 64(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 64(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      416(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 68(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 68(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      416(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 72(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      416(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 76(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 76(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 80(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 80(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      672(R8), Y6
+
+	// sub-block 2, scale 0
+	VMOVDQU      544(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 96(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 96(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      544(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 100(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 100(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      544(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 104(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 104(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      544(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 108(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 108(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPSRLD       $0x10, Y9, Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 128(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 128(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 2, scale 1
+	VMOVDQU      608(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 112(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 112(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      608(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 116(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 116(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      608(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 120(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      608(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 124(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 124(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 128(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 128(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      864(R8), Y6
+
+	// sub-block 3, scale 0
+	VMOVDQU      736(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 144(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 144(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      736(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 148(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 148(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      736(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 152(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 152(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      736(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 156(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 156(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 176(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 176(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 3, scale 1
+	VMOVDQU      800(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 160(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 160(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      800(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 164(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 164(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      800(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 168(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      800(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 172(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 172(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 176(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 176(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      1056(R8), Y6
+
+	// sub-block 4, scale 0
+	VMOVDQU      928(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 192(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 192(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      928(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 196(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 196(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      928(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 200(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 200(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      928(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 204(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 204(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 224(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 224(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 4, scale 1
+	VMOVDQU      992(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 208(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 208(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      992(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 212(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 212(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      992(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 216(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      992(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 220(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 220(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 224(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 224(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      1248(R8), Y6
+
+	// sub-block 5, scale 0
+	VMOVDQU      1120(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 240(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 240(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      1120(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 244(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 244(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1120(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 248(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 248(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1120(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 252(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 252(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      96(R8), Y9
+	VPSRLD       $0x08, Y9, Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 272(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 272(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 5, scale 1
+	VMOVDQU      1184(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 256(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 256(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      1184(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 260(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 260(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1184(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 264(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1184(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 268(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 268(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 272(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 272(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      1440(R8), Y6
+
+	// sub-block 6, scale 0
+	VMOVDQU      1312(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 288(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 288(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      1312(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 292(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 292(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1312(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 296(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 296(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1312(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 300(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 300(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      96(R8), Y9
+	VPSRLD       $0x10, Y9, Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 320(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 320(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 6, scale 1
+	VMOVDQU      1376(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 304(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 304(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      1376(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 308(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 308(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1376(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 312(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1376(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 316(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 316(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 320(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 320(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      1632(R8), Y6
+
+	// sub-block 7, scale 0
+	VMOVDQU      1504(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x07, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 336(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 336(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      1504(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 340(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 340(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1504(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x06, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 344(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 344(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1504(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 348(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 348(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      96(R8), Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 368(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 368(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 7, scale 1
+	VMOVDQU      1568(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VPSLLD       $0x05, Y6, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 352(R9), Y7
+	VPSIGNB      Y9, Y7, Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPBROADCASTD 352(R9)(R10*1), Y10
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      1568(R8), Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 356(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 356(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1568(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y6, Y10
+	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 360(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y7, Y7
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1568(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y6
+	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 364(R9), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	VPBROADCASTD 364(R9)(R10*1), Y10
+	VPSIGNB      Y6, Y10, Y6
+	VPMADDUBSW   Y6, Y9, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y8, Y8
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 368(R9), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y5, Y7, Y3
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y4
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, DI
+	ADDQ         $0x00000680, R8
+	DECQ         R11
+	JNZ          block
+	MOVQ         64(AX), DI
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      Y2, (CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)
+	VMOVUPS      Y4, 32(CX)(DI*1)
+	ADDQ         $0x40, CX
+	ADDQ         16(AX), BX
+	ADDQ         16(AX), SI
+	DECQ         DX
+	JNZ          tile
+	VZEROUPPER
+	RET
+
+// func Expand_iq2_xsx16_codes_16x32_avx2(a *byte)
+// Requires: AVX, AVX2, F16C, MMX+
+TEXT ·Expand_iq2_xsx16_codes_16x32_avx2(SB), NOSPLIT, $0-8
+	MOVQ    a+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    72(AX), BX
+	MOVQ    80(AX), SI
+	MOVQ    32(AX), AX
+	VMOVDQU iq2_levels_avx2<>+0(SB), Y0
+
+block:
+	VCVTPH2PS  (CX), Y1
+	VMOVDQU    256(DX), Y2
+	VMOVDQU    (DX), Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (SI)
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 64(SI)
+	VMOVDQU    128(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, (BX)
+	VMOVDQU    128(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 64(BX)
+	PREFETCHT0 2048(DX)
+	VMOVDQU    128(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 128(BX)
+	VMOVDQU    128(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 192(BX)
+	PREFETCHT0 2112(DX)
+	VMOVDQU    192(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 256(BX)
+	VMOVDQU    192(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 320(BX)
+	VMOVDQU    192(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 384(BX)
+	PREFETCHT0 2176(DX)
+	VMOVDQU    192(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 448(BX)
+	VMOVDQU    448(DX), Y2
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 128(SI)
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x0c, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 192(SI)
+	VMOVDQU    320(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 512(BX)
+	PREFETCHT0 2240(DX)
+	VMOVDQU    320(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 576(BX)
+	VMOVDQU    320(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 640(BX)
+	VMOVDQU    320(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 704(BX)
+	PREFETCHT0 2304(DX)
+	VMOVDQU    384(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 768(BX)
+	VMOVDQU    384(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 832(BX)
+	PREFETCHT0 2368(DX)
+	VMOVDQU    384(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 896(BX)
+	VMOVDQU    384(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 960(BX)
+	VMOVDQU    640(DX), Y2
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x10, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 256(SI)
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x14, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 320(SI)
+	VMOVDQU    512(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1024(BX)
+	PREFETCHT0 2432(DX)
+	VMOVDQU    512(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1088(BX)
+	VMOVDQU    512(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1152(BX)
+	PREFETCHT0 2496(DX)
+	VMOVDQU    512(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1216(BX)
+	VMOVDQU    576(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1280(BX)
+	VMOVDQU    576(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1344(BX)
+	PREFETCHT0 2560(DX)
+	VMOVDQU    576(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1408(BX)
+	VMOVDQU    576(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1472(BX)
+	VMOVDQU    832(DX), Y2
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x18, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 384(SI)
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x1c, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 448(SI)
+	PREFETCHT0 2624(DX)
+	VMOVDQU    704(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1536(BX)
+	VMOVDQU    704(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1600(BX)
+	VMOVDQU    704(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1664(BX)
+	PREFETCHT0 2688(DX)
+	VMOVDQU    704(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1728(BX)
+	VMOVDQU    768(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1792(BX)
+	PREFETCHT0 2752(DX)
+	VMOVDQU    768(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1856(BX)
+	VMOVDQU    768(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1920(BX)
+	PREFETCHT0 2816(DX)
+	VMOVDQU    768(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1984(BX)
+	VMOVDQU    1024(DX), Y2
+	VMOVDQU    64(DX), Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 512(SI)
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 576(SI)
+	VMOVDQU    896(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2048(BX)
+	VMOVDQU    896(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2112(BX)
+	PREFETCHT0 2880(DX)
+	VMOVDQU    896(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2176(BX)
+	VMOVDQU    896(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2240(BX)
+	PREFETCHT0 2944(DX)
+	VMOVDQU    960(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2304(BX)
+	VMOVDQU    960(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2368(BX)
+	VMOVDQU    960(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2432(BX)
+	PREFETCHT0 3008(DX)
+	VMOVDQU    960(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2496(BX)
+	VMOVDQU    1216(DX), Y2
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 640(SI)
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x0c, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 704(SI)
+	VMOVDQU    1088(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2560(BX)
+	PREFETCHT0 3072(DX)
+	VMOVDQU    1088(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2624(BX)
+	VMOVDQU    1088(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2688(BX)
+	VMOVDQU    1088(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2752(BX)
+	PREFETCHT0 3136(DX)
+	VMOVDQU    1152(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2816(BX)
+	VMOVDQU    1152(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2880(BX)
+	PREFETCHT0 3200(DX)
+	VMOVDQU    1152(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2944(BX)
+	VMOVDQU    1152(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3008(BX)
+	VMOVDQU    1408(DX), Y2
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x10, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 768(SI)
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x14, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 832(SI)
+	VMOVDQU    1280(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3072(BX)
+	PREFETCHT0 3264(DX)
+	VMOVDQU    1280(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3136(BX)
+	VMOVDQU    1280(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3200(BX)
+	PREFETCHT0 3328(DX)
+	VMOVDQU    1280(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3264(BX)
+	VMOVDQU    1344(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3328(BX)
+	VMOVDQU    1344(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3392(BX)
+	PREFETCHT0 3392(DX)
+	VMOVDQU    1344(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3456(BX)
+	VMOVDQU    1344(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3520(BX)
+	VMOVDQU    1600(DX), Y2
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x18, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 896(SI)
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x1c, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 960(SI)
+	PREFETCHT0 3456(DX)
+	VMOVDQU    1472(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x07, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3584(BX)
+	VMOVDQU    1472(DX), Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x03, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3648(BX)
+	VMOVDQU    1472(DX), Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x06, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3712(BX)
+	PREFETCHT0 3520(DX)
+	VMOVDQU    1472(DX), Y1
+	VPSRLD     $0x02, Y1, Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x02, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3776(BX)
+	VMOVDQU    1536(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x05, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3840(BX)
+	PREFETCHT0 3584(DX)
+	VMOVDQU    1536(DX), Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x01, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3904(BX)
+	VMOVDQU    1536(DX), Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x04, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3968(BX)
+	PREFETCHT0 3648(DX)
+	VMOVDQU    1536(DX), Y1
+	VPSRLD     $0x02, Y1, Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 4032(BX)
+	VCVTPH2PS  16(CX), Y1
+	VMOVDQU    288(DX), Y2
+	VMOVDQU    32(DX), Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 32(SI)
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 96(SI)
+	VMOVDQU    160(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 32(BX)
+	VMOVDQU    160(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 96(BX)
+	VMOVDQU    160(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 160(BX)
+	VMOVDQU    160(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 224(BX)
+	VMOVDQU    224(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 288(BX)
+	VMOVDQU    224(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 352(BX)
+	VMOVDQU    224(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 416(BX)
+	VMOVDQU    224(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 480(BX)
+	VMOVDQU    480(DX), Y2
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 160(SI)
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x0c, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 224(SI)
+	VMOVDQU    352(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 544(BX)
+	VMOVDQU    352(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 608(BX)
+	VMOVDQU    352(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 672(BX)
+	VMOVDQU    352(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 736(BX)
+	VMOVDQU    416(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 800(BX)
+	VMOVDQU    416(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 864(BX)
+	VMOVDQU    416(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 928(BX)
+	VMOVDQU    416(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 992(BX)
+	VMOVDQU    672(DX), Y2
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x10, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 288(SI)
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x14, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 352(SI)
+	VMOVDQU    544(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1056(BX)
+	VMOVDQU    544(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1120(BX)
+	VMOVDQU    544(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1184(BX)
+	VMOVDQU    544(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1248(BX)
+	VMOVDQU    608(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1312(BX)
+	VMOVDQU    608(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1376(BX)
+	VMOVDQU    608(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1440(BX)
+	VMOVDQU    608(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1504(BX)
+	VMOVDQU    864(DX), Y2
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x18, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 416(SI)
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x1c, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 480(SI)
+	VMOVDQU    736(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1568(BX)
+	VMOVDQU    736(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1632(BX)
+	VMOVDQU    736(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1696(BX)
+	VMOVDQU    736(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1760(BX)
+	VMOVDQU    800(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1824(BX)
+	VMOVDQU    800(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1888(BX)
+	VMOVDQU    800(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 1952(BX)
+	VMOVDQU    800(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2016(BX)
+	VMOVDQU    1056(DX), Y2
+	VMOVDQU    96(DX), Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 544(SI)
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 608(SI)
+	VMOVDQU    928(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2080(BX)
+	VMOVDQU    928(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2144(BX)
+	VMOVDQU    928(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2208(BX)
+	VMOVDQU    928(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2272(BX)
+	VMOVDQU    992(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2336(BX)
+	VMOVDQU    992(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2400(BX)
+	VMOVDQU    992(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2464(BX)
+	VMOVDQU    992(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2528(BX)
+	VMOVDQU    1248(DX), Y2
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 672(SI)
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x0c, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 736(SI)
+	VMOVDQU    1120(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2592(BX)
+	VMOVDQU    1120(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2656(BX)
+	VMOVDQU    1120(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2720(BX)
+	VMOVDQU    1120(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2784(BX)
+	VMOVDQU    1184(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2848(BX)
+	VMOVDQU    1184(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2912(BX)
+	VMOVDQU    1184(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 2976(BX)
+	VMOVDQU    1184(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3040(BX)
+	VMOVDQU    1440(DX), Y2
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x10, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 800(SI)
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x14, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 864(SI)
+	VMOVDQU    1312(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x07, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3104(BX)
+	VMOVDQU    1312(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3168(BX)
+	VMOVDQU    1312(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x06, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3232(BX)
+	VMOVDQU    1312(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3296(BX)
+	VMOVDQU    1376(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x05, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3360(BX)
+	VMOVDQU    1376(DX), Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3424(BX)
+	VMOVDQU    1376(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x04, Y2, Y4
+	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y4, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3488(BX)
+	VMOVDQU    1376(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y3, Y0, Y3
+	VPSIGNB    Y2, Y3, Y3
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
+	VMOVDQU    Y3, 3552(BX)
+	VMOVDQU    1632(DX), Y2
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x18, Y3, Y3
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 928(SI)
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x1c, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 992(SI)
+	VMOVDQU    1504(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x07, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3616(BX)
+	VMOVDQU    1504(DX), Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x03, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3680(BX)
+	VMOVDQU    1504(DX), Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x06, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3744(BX)
+	VMOVDQU    1504(DX), Y1
+	VPSRLD     $0x02, Y1, Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x02, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3808(BX)
+	VMOVDQU    1568(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x05, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3872(BX)
+	VMOVDQU    1568(DX), Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x01, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3936(BX)
+	VMOVDQU    1568(DX), Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x04, Y2, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y3, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 4000(BX)
+	VMOVDQU    1568(DX), Y1
+	VPSRLD     $0x02, Y1, Y1
+	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
+	VMOVDQU    Y2, Y2
+	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
+	VPSHUFB    Y1, Y0, Y1
+	VPSIGNB    Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 4064(BX)
+	ADDQ       $0x20, CX
+	ADDQ       $0x00000680, DX
+	ADDQ       $0x00001000, BX
+	ADDQ       $0x00000400, SI
+	DECQ       AX
+	JNZ        block
+	VZEROUPPER
+	RET
 
 DATA dwords_avx2_80808080<>+0(SB)/4, $0x80808080
 DATA dwords_avx2_80808080<>+4(SB)/4, $0x80808080

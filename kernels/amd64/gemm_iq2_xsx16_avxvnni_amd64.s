@@ -4,5958 +4,1871 @@
 
 #include "textflag.h"
 
-// func Expand_iq2_xsx16_codes_16x32_avxvnni(a *byte)
-// Requires: AVX, AVX2, F16C, MMX+
-TEXT ·Expand_iq2_xsx16_codes_16x32_avxvnni(SB), NOSPLIT, $0-8
-	MOVQ  a+0(FP), AX
-	MOVQ  (AX), CX
-	MOVQ  8(AX), DX
-	MOVQ  72(AX), BX
-	MOVQ  80(AX), SI
-	MOVQ  32(AX), AX
-	LEAQ  points_iq2_xsx16_avxvnni<>+0(SB), DI
-	VPXOR Y0, Y0, Y0
+// func Gemv_iq2_xsx16_q8x_16x1_avxvnni(a *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·Gemv_iq2_xsx16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
+	VMOVDQU iq2_biased_avxvnni<>+0(SB), Y0
+
+tile:
+	MOVQ  BX, DI
+	MOVQ  SI, R8
+	MOVQ  40(AX), R9
+	MOVQ  48(AX), R10
+	MOVQ  32(AX), R10
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
 
 block:
-	LEAQ 128(DX), R8
-	MOVQ BX, R9
-	MOVQ $0x00000008, R10
+	VCVTPH2PS (DI), Y3
+	VMOVDQU   256(R8), Y4
 
-sub:
-	MOVL       64(R8), R11
-	MOVBLZX    (R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, (R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 64(R9)
-	MOVBLZX    1(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 128(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 192(R9)
-	MOVBLZX    2(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 256(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 320(R9)
-	MOVBLZX    3(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 384(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 448(R9)
-	MOVL       68(R8), R11
-	MOVBLZX    4(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 4(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 68(R9)
-	MOVBLZX    5(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 132(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 196(R9)
-	MOVBLZX    6(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 260(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 324(R9)
-	MOVBLZX    7(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 388(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 452(R9)
-	MOVL       72(R8), R11
-	MOVBLZX    8(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 8(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 72(R9)
-	MOVBLZX    9(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 136(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 200(R9)
-	MOVBLZX    10(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 264(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 328(R9)
-	MOVBLZX    11(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 392(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 456(R9)
-	MOVL       76(R8), R11
-	MOVBLZX    12(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 12(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 76(R9)
-	MOVBLZX    13(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 140(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 204(R9)
-	MOVBLZX    14(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 268(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 332(R9)
-	MOVBLZX    15(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 396(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 460(R9)
-	MOVL       80(R8), R11
-	MOVBLZX    16(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 16(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 80(R9)
-	MOVBLZX    17(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 144(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 208(R9)
-	MOVBLZX    18(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 272(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 336(R9)
-	MOVBLZX    19(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 400(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 464(R9)
-	MOVL       84(R8), R11
-	MOVBLZX    20(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 20(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 84(R9)
-	MOVBLZX    21(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 148(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 212(R9)
-	MOVBLZX    22(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 276(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 340(R9)
-	MOVBLZX    23(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 404(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 468(R9)
-	MOVL       88(R8), R11
-	MOVBLZX    24(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 24(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 88(R9)
-	MOVBLZX    25(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 152(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 216(R9)
-	MOVBLZX    26(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 280(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 344(R9)
-	MOVBLZX    27(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 408(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 472(R9)
-	MOVL       92(R8), R11
-	MOVBLZX    28(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 28(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 92(R9)
-	MOVBLZX    29(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 156(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 220(R9)
-	MOVBLZX    30(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 284(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 348(R9)
-	MOVBLZX    31(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 412(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 476(R9)
-	MOVL       96(R8), R11
-	MOVBLZX    32(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 32(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 96(R9)
-	MOVBLZX    33(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 160(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 224(R9)
-	MOVBLZX    34(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 288(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 352(R9)
-	MOVBLZX    35(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 416(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 480(R9)
-	MOVL       100(R8), R11
-	MOVBLZX    36(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 36(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 100(R9)
-	MOVBLZX    37(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 164(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 228(R9)
-	MOVBLZX    38(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 292(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 356(R9)
-	MOVBLZX    39(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 420(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 484(R9)
-	MOVL       104(R8), R11
-	MOVBLZX    40(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 40(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 104(R9)
-	MOVBLZX    41(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 168(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 232(R9)
-	MOVBLZX    42(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 296(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 360(R9)
-	MOVBLZX    43(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 424(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 488(R9)
-	MOVL       108(R8), R11
-	MOVBLZX    44(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 44(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 108(R9)
-	MOVBLZX    45(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 172(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 236(R9)
-	MOVBLZX    46(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 300(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 364(R9)
-	MOVBLZX    47(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 428(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 492(R9)
-	MOVL       112(R8), R11
-	MOVBLZX    48(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 48(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 112(R9)
-	MOVBLZX    49(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 176(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 240(R9)
-	MOVBLZX    50(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 304(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 368(R9)
-	MOVBLZX    51(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 432(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 496(R9)
-	MOVL       116(R8), R11
-	MOVBLZX    52(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 52(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 116(R9)
-	MOVBLZX    53(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 180(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 244(R9)
-	MOVBLZX    54(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 308(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 372(R9)
-	MOVBLZX    55(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 436(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 500(R9)
-	MOVL       120(R8), R11
-	MOVBLZX    56(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 56(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 120(R9)
-	MOVBLZX    57(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 184(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 248(R9)
-	MOVBLZX    58(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 312(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 376(R9)
-	MOVBLZX    59(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 440(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 504(R9)
-	MOVL       124(R8), R11
-	MOVBLZX    60(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x14, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 60(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 124(R9)
-	MOVBLZX    61(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x15, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 188(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 252(R9)
-	MOVBLZX    62(R8), R12
-	MOVL       R11, R13
-	SHRL       $0x16, R13
-	ANDL       $0x00000100, R13
-	ORL        R13, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 316(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 380(R9)
-	MOVBLZX    63(R8), R12
-	SHRL       $0x17, R11
-	ANDL       $0x00000100, R11
-	ORL        R11, R12
-	MOVQ       (DI)(R12*8), R12
-	MOVL       R12, 444(R9)
-	SHRQ       $0x20, R12
-	MOVL       R12, 508(R9)
-	ADDQ       $0x00000080, R8
-	ADDQ       $0x00000200, R9
-	DECQ       R10
-	JNZ        sub
-	VCVTPH2PS  (CX), Y1
-	VMOVDQU    192(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    (DX), Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, (SI)
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 64(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      (BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, (BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      64(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 64(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      128(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 128(BX)
-	PREFETCHT0 2048(DX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      192(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 192(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      256(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 256(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      320(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 320(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      384(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 384(BX)
-	PREFETCHT0 2112(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      448(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 448(BX)
-	VMOVDQU    320(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 128(SI)
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 192(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      512(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 512(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      576(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 576(BX)
-	PREFETCHT0 2176(DX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      640(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 640(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      704(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 704(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      768(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 768(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      832(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 832(BX)
-	PREFETCHT0 2240(DX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      896(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 896(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      960(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 960(BX)
-	VMOVDQU    448(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 256(SI)
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 320(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1024(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1024(BX)
-	PREFETCHT0 2304(DX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1088(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1088(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1152(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1152(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1216(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1216(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1280(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1280(BX)
-	PREFETCHT0 2368(DX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1344(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1344(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1408(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1408(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      1472(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1472(BX)
-	VMOVDQU    576(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 384(SI)
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 448(SI)
-	PREFETCHT0 2432(DX)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1536(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1536(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1600(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1600(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1664(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1664(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1728(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1728(BX)
-	PREFETCHT0 2496(DX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1792(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1792(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1856(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1856(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1920(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1920(BX)
-	PREFETCHT0 2560(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      1984(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1984(BX)
-	VMOVDQU    704(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    64(DX), Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 512(SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 576(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2048(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2048(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2112(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2112(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2176(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2176(BX)
-	PREFETCHT0 2624(DX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2240(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2240(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2304(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2304(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2368(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2368(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2432(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2432(BX)
-	PREFETCHT0 2688(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      2496(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2496(BX)
-	VMOVDQU    832(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 640(SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 704(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2560(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2560(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2624(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2624(BX)
-	PREFETCHT0 2752(DX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2688(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2688(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2752(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2752(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2816(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2816(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2880(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2880(BX)
-	PREFETCHT0 2816(DX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2944(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2944(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3008(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3008(BX)
-	VMOVDQU    960(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 768(SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 832(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3072(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3072(BX)
-	PREFETCHT0 2880(DX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3136(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3136(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3200(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3200(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3264(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3264(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3328(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3328(BX)
-	PREFETCHT0 2944(DX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3392(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3392(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3456(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3456(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3520(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3520(BX)
-	VMOVDQU    1088(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 896(SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 960(SI)
-	PREFETCHT0 3008(DX)
-	VPSLLD     $0x07, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3584(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3584(BX)
-	VPSLLD     $0x03, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3648(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3648(BX)
-	VPSLLD     $0x06, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3712(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3712(BX)
-	VPSLLD     $0x02, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3776(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3776(BX)
-	PREFETCHT0 3072(DX)
-	VPSLLD     $0x05, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3840(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3840(BX)
-	VPSLLD     $0x01, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3904(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3904(BX)
-	VPSLLD     $0x04, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3968(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3968(BX)
-	PREFETCHT0 3136(DX)
-	VMOVDQU    Y2, Y2
-	VPCMPGTB   Y2, Y0, Y2
-	VPXOR      4032(BX), Y2, Y1
-	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4032(BX)
-	VCVTPH2PS  16(CX), Y1
-	VMOVDQU    224(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    32(DX), Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 32(SI)
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 96(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      32(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 32(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      96(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 96(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      160(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 160(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      224(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 224(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      288(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 288(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      352(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 352(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      416(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 416(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      480(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 480(BX)
-	VMOVDQU    352(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 160(SI)
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 224(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      544(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 544(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      608(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 608(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      672(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 672(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      736(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 736(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      800(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 800(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      864(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 864(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      928(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 928(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      992(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 992(BX)
-	VMOVDQU    480(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 288(SI)
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 352(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1056(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1056(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1120(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1120(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1184(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1184(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1248(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1248(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1312(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1312(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1376(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1376(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1440(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1440(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      1504(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1504(BX)
-	VMOVDQU    608(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 416(SI)
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 480(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1568(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1568(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1632(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1632(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1696(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1696(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1760(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1760(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1824(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1824(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1888(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1888(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1952(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1952(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      2016(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2016(BX)
-	VMOVDQU    736(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    96(DX), Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 544(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 608(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2080(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2080(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2144(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2144(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2208(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2208(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2272(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2272(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2336(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2336(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2400(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2400(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2464(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2464(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      2528(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2528(BX)
-	VMOVDQU    864(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 672(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 736(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2592(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2592(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2656(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2656(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2720(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2720(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2784(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2784(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2848(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2848(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2912(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2912(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2976(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2976(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3040(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3040(BX)
-	VMOVDQU    992(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 800(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 864(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3104(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3104(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3168(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3168(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3232(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3232(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3296(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3296(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3360(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3360(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3424(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3424(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3488(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3488(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3552(BX), Y3, Y2
-	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3552(BX)
-	VMOVDQU    1120(DX), Y2
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avxvnni_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avxvnni_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 928(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 992(SI)
-	VPSLLD     $0x07, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3616(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3616(BX)
-	VPSLLD     $0x03, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3680(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3680(BX)
-	VPSLLD     $0x06, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3744(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3744(BX)
-	VPSLLD     $0x02, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3808(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3808(BX)
-	VPSLLD     $0x05, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3872(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3872(BX)
-	VPSLLD     $0x01, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3936(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3936(BX)
-	VPSLLD     $0x04, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      4000(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4000(BX)
-	VMOVDQU    Y2, Y2
-	VPCMPGTB   Y2, Y0, Y2
-	VPXOR      4064(BX), Y2, Y1
-	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avxvnni_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4064(BX)
-	ADDQ       $0x20, CX
-	ADDQ       $0x00000480, DX
-	ADDQ       $0x00001000, BX
-	ADDQ       $0x00000400, SI
-	DECQ       AX
-	JNZ        block
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y5
+	VMOVDQU      128(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD (R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      128(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 4(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   16384(R8)
+	PREFETCHT0   2048(R8)
+	VMOVDQU      128(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 8(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      128(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 12(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      (R8), Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y6
+	VPBROADCASTD 40(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   2112(R8)
+	VMOVDQU      192(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 16(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      192(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 20(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      192(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 24(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   16512(R8)
+	PREFETCHT0   2176(R8)
+	VMOVDQU      192(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 28(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      (R8), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      448(R8), Y4
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y5
+	VMOVDQU      320(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 48(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   2240(R8)
+	VMOVDQU      320(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 52(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      320(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 56(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      320(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 60(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x08, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y6
+	VPBROADCASTD 88(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	PREFETCHT1   16640(R8)
+	PREFETCHT0   2304(R8)
+	VMOVDQU      384(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 64(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      384(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 68(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   16704(R8)
+	PREFETCHT0   2368(R8)
+	VMOVDQU      384(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 72(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      384(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 76(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      (R8), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 80(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      640(R8), Y4
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y5
+	VMOVDQU      512(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 96(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   16768(R8)
+	PREFETCHT0   2432(R8)
+	VMOVDQU      512(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 100(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      512(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 104(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   16832(R8)
+	PREFETCHT0   2496(R8)
+	VMOVDQU      512(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 108(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y6
+	VPBROADCASTD 136(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMOVDQU      576(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 112(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      576(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 116(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   16896(R8)
+	PREFETCHT0   2560(R8)
+	VMOVDQU      576(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 120(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      576(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 124(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      (R8), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 128(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      832(R8), Y4
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y5
+	PREFETCHT1   16960(R8)
+	PREFETCHT0   2624(R8)
+	VMOVDQU      704(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 144(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      704(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 148(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      704(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 152(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17024(R8)
+	PREFETCHT0   2688(R8)
+	VMOVDQU      704(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 156(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x18, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y6
+	VPBROADCASTD 184(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMOVDQU      768(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 160(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17088(R8)
+	PREFETCHT0   2752(R8)
+	VMOVDQU      768(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 164(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      768(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 168(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17152(R8)
+	PREFETCHT0   2816(R8)
+	VMOVDQU      768(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 172(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      (R8), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 176(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      1024(R8), Y4
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y5
+	VMOVDQU      896(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 192(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      896(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 196(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17216(R8)
+	PREFETCHT0   2880(R8)
+	VMOVDQU      896(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 200(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      896(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 204(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      64(R8), Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y6
+	VPBROADCASTD 232(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	PREFETCHT1   17280(R8)
+	PREFETCHT0   2944(R8)
+	VMOVDQU      960(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 208(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      960(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 212(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      960(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 216(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17344(R8)
+	PREFETCHT0   3008(R8)
+	VMOVDQU      960(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 220(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      64(R8), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 224(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      1216(R8), Y4
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y5
+	VMOVDQU      1088(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 240(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17408(R8)
+	PREFETCHT0   3072(R8)
+	VMOVDQU      1088(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 244(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1088(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 248(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1088(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 252(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x08, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y6
+	VPBROADCASTD 280(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	PREFETCHT1   17472(R8)
+	PREFETCHT0   3136(R8)
+	VMOVDQU      1152(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 256(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1152(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 260(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17536(R8)
+	PREFETCHT0   3200(R8)
+	VMOVDQU      1152(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 264(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1152(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 268(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      64(R8), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 272(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      1408(R8), Y4
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y5
+	VMOVDQU      1280(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 288(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17600(R8)
+	PREFETCHT0   3264(R8)
+	VMOVDQU      1280(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 292(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1280(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 296(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17664(R8)
+	PREFETCHT0   3328(R8)
+	VMOVDQU      1280(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 300(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y6
+	VPBROADCASTD 328(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMOVDQU      1344(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 304(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1344(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 308(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17728(R8)
+	PREFETCHT0   3392(R8)
+	VMOVDQU      1344(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 312(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1344(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 316(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      64(R8), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 320(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVDQU      1600(R8), Y4
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y5
+	PREFETCHT1   17792(R8)
+	PREFETCHT0   3456(R8)
+	VMOVDQU      1472(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 336(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1472(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 340(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1472(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 344(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17856(R8)
+	PREFETCHT0   3520(R8)
+	VMOVDQU      1472(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 348(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x18, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 368(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y1
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y6
+	VPBROADCASTD 376(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMOVDQU      1536(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 352(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17920(R8)
+	PREFETCHT0   3584(R8)
+	VMOVDQU      1536(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 356(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1536(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 360(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	PREFETCHT1   17984(R8)
+	PREFETCHT0   3648(R8)
+	VMOVDQU      1536(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 364(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      64(R8), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 368(R9), Y3
+	VMULPS       Y4, Y3, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y3, Y5, Y1
+	VCVTPH2PS    16(DI), Y3
+	VMOVDQU      288(R8), Y4
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y5
+	VMOVDQU      160(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD (R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      160(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 4(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      160(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 8(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      160(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 12(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      32(R8), Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y6
+	VPBROADCASTD 40(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMOVDQU      224(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 16(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      224(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 20(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      224(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 24(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      224(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 28(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      32(R8), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      480(R8), Y4
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y5
+	VMOVDQU      352(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 48(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      352(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 52(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      352(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 56(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      352(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 60(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x08, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y6
+	VPBROADCASTD 88(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMOVDQU      416(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 64(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      416(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 68(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      416(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 72(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      416(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 76(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      32(R8), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 80(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      672(R8), Y4
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y5
+	VMOVDQU      544(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 96(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      544(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 100(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      544(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 104(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      544(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 108(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y6
+	VPBROADCASTD 136(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMOVDQU      608(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 112(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      608(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 116(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      608(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 120(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      608(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 124(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      32(R8), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 128(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      864(R8), Y4
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y5
+	VMOVDQU      736(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 144(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      736(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 148(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      736(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 152(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      736(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 156(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x18, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y6
+	VPBROADCASTD 184(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMOVDQU      800(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 160(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      800(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 164(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      800(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 168(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      800(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 172(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      32(R8), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 176(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      1056(R8), Y4
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y5
+	VMOVDQU      928(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 192(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      928(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 196(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      928(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 200(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      928(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 204(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      96(R8), Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y6
+	VPBROADCASTD 232(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMOVDQU      992(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 208(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      992(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 212(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      992(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 216(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      992(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 220(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      96(R8), Y4
+	VPSRLD       $0x04, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 224(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      1248(R8), Y4
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y5
+	VMOVDQU      1120(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 240(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1120(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 244(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1120(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 248(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1120(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 252(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x08, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y6
+	VPBROADCASTD 280(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMOVDQU      1184(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 256(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1184(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 260(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1184(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 264(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1184(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 268(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      96(R8), Y4
+	VPSRLD       $0x0c, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 272(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      1440(R8), Y4
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y5
+	VMOVDQU      1312(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 288(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1312(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 292(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1312(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 296(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1312(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 300(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x10, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y6
+	VPBROADCASTD 328(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMOVDQU      1376(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 304(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1376(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 308(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1376(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 312(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1376(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 316(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      96(R8), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 320(R9), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVDQU      1632(R8), Y4
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y5
+	VMOVDQU      1504(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 336(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1504(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x02, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 340(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1504(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 344(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1504(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 348(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x18, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VBROADCASTSS 368(R9), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y6
+	VPBROADCASTD 376(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VMOVDQU      1568(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VMOVDQU      Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 352(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1568(R8), Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 356(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1568(R8), Y6
+	VPSRLD       $0x06, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y4, Y7
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 360(R9), Y7
+	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1568(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x05, Y4, Y4
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR         Y4, Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 364(R9), Y4
+	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
+	VMOVDQU      96(R8), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VBROADCASTSS 368(R9), Y3
+	VMULPS       Y4, Y3, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y3, Y5, Y2
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, DI
+	ADDQ         $0x00000680, R8
+	DECQ         R10
+	JNZ          block
+	MOVQ         64(AX), DI
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      Y2, 32(CX)
+	ADDQ         $0x40, CX
+	ADDQ         16(AX), BX
+	ADDQ         16(AX), SI
+	DECQ         DX
+	JNZ          tile
 	VZEROUPPER
 	RET
 
-DATA points_iq2_xsx16_avxvnni<>+0(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+5(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+6(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+7(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+8(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+9(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+10(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+11(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+12(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+13(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+14(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+15(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+16(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+17(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+18(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+19(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+20(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+21(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+22(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+23(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+24(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+25(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+26(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+27(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+28(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+29(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+30(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+31(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+32(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+33(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+34(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+35(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+36(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+37(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+38(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+39(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+40(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+41(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+42(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+43(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+44(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+45(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+46(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+47(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+48(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+49(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+50(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+51(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+52(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+53(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+54(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+55(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+56(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+57(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+58(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+59(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+60(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+61(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+62(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+63(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+64(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+65(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+66(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+67(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+68(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+69(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+70(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+71(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+72(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+73(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+74(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+75(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+76(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+77(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+78(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+79(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+80(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+81(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+82(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+83(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+84(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+85(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+86(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+87(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+88(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+89(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+90(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+91(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+92(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+93(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+94(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+95(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+96(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+97(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+98(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+99(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+100(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+101(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+102(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+103(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+104(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+105(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+106(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+107(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+108(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+109(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+110(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+111(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+112(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+113(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+114(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+115(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+116(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+117(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+118(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+119(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+120(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+121(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+122(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+123(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+124(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+125(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+126(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+127(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+128(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+129(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+130(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+131(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+132(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+133(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+134(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+135(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+136(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+137(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+138(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+139(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+140(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+141(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+142(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+143(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+144(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+145(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+146(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+147(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+148(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+149(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+150(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+151(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+152(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+153(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+154(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+155(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+156(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+157(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+158(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+159(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+160(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+161(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+162(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+163(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+164(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+165(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+166(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+167(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+168(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+169(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+170(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+171(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+172(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+173(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+174(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+175(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+176(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+177(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+178(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+179(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+180(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+181(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+182(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+183(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+184(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+185(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+186(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+187(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+188(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+189(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+190(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+191(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+192(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+193(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+194(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+195(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+196(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+197(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+198(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+199(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+200(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+201(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+202(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+203(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+204(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+205(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+206(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+207(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+208(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+209(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+210(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+211(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+212(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+213(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+214(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+215(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+216(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+217(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+218(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+219(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+220(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+221(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+222(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+223(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+224(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+225(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+226(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+227(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+228(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+229(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+230(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+231(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+232(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+233(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+234(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+235(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+236(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+237(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+238(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+239(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+240(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+241(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+242(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+243(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+244(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+245(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+246(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+247(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+248(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+249(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+250(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+251(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+252(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+253(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+254(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+255(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+256(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+257(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+258(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+259(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+260(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+261(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+262(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+263(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+264(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+265(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+266(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+267(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+268(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+269(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+270(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+271(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+272(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+273(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+274(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+275(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+276(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+277(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+278(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+279(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+280(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+281(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+282(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+283(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+284(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+285(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+286(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+287(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+288(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+289(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+290(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+291(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+292(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+293(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+294(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+295(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+296(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+297(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+298(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+299(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+300(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+301(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+302(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+303(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+304(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+305(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+306(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+307(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+308(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+309(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+310(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+311(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+312(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+313(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+314(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+315(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+316(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+317(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+318(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+319(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+320(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+321(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+322(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+323(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+324(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+325(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+326(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+327(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+328(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+329(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+330(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+331(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+332(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+333(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+334(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+335(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+336(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+337(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+338(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+339(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+340(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+341(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+342(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+343(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+344(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+345(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+346(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+347(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+348(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+349(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+350(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+351(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+352(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+353(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+354(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+355(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+356(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+357(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+358(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+359(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+360(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+361(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+362(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+363(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+364(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+365(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+366(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+367(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+368(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+369(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+370(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+371(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+372(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+373(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+374(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+375(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+376(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+377(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+378(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+379(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+380(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+381(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+382(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+383(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+384(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+385(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+386(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+387(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+388(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+389(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+390(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+391(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+392(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+393(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+394(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+395(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+396(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+397(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+398(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+399(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+400(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+401(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+402(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+403(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+404(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+405(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+406(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+407(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+408(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+409(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+410(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+411(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+412(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+413(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+414(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+415(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+416(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+417(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+418(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+419(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+420(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+421(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+422(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+423(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+424(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+425(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+426(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+427(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+428(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+429(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+430(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+431(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+432(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+433(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+434(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+435(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+436(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+437(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+438(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+439(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+440(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+441(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+442(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+443(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+444(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+445(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+446(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+447(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+448(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+449(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+450(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+451(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+452(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+453(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+454(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+455(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+456(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+457(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+458(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+459(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+460(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+461(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+462(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+463(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+464(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+465(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+466(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+467(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+468(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+469(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+470(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+471(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+472(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+473(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+474(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+475(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+476(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+477(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+478(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+479(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+480(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+481(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+482(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+483(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+484(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+485(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+486(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+487(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+488(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+489(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+490(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+491(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+492(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+493(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+494(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+495(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+496(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+497(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+498(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+499(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+500(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+501(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+502(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+503(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+504(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+505(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+506(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+507(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+508(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+509(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+510(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+511(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+512(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+513(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+514(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+515(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+516(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+517(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+518(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+519(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+520(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+521(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+522(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+523(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+524(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+525(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+526(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+527(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+528(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+529(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+530(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+531(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+532(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+533(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+534(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+535(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+536(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+537(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+538(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+539(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+540(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+541(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+542(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+543(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+544(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+545(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+546(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+547(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+548(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+549(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+550(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+551(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+552(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+553(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+554(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+555(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+556(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+557(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+558(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+559(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+560(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+561(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+562(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+563(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+564(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+565(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+566(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+567(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+568(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+569(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+570(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+571(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+572(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+573(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+574(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+575(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+576(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+577(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+578(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+579(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+580(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+581(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+582(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+583(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+584(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+585(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+586(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+587(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+588(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+589(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+590(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+591(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+592(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+593(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+594(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+595(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+596(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+597(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+598(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+599(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+600(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+601(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+602(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+603(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+604(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+605(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+606(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+607(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+608(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+609(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+610(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+611(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+612(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+613(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+614(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+615(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+616(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+617(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+618(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+619(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+620(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+621(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+622(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+623(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+624(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+625(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+626(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+627(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+628(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+629(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+630(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+631(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+632(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+633(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+634(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+635(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+636(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+637(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+638(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+639(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+640(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+641(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+642(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+643(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+644(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+645(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+646(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+647(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+648(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+649(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+650(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+651(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+652(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+653(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+654(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+655(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+656(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+657(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+658(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+659(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+660(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+661(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+662(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+663(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+664(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+665(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+666(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+667(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+668(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+669(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+670(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+671(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+672(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+673(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+674(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+675(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+676(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+677(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+678(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+679(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+680(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+681(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+682(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+683(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+684(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+685(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+686(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+687(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+688(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+689(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+690(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+691(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+692(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+693(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+694(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+695(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+696(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+697(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+698(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+699(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+700(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+701(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+702(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+703(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+704(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+705(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+706(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+707(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+708(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+709(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+710(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+711(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+712(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+713(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+714(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+715(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+716(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+717(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+718(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+719(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+720(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+721(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+722(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+723(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+724(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+725(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+726(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+727(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+728(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+729(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+730(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+731(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+732(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+733(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+734(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+735(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+736(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+737(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+738(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+739(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+740(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+741(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+742(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+743(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+744(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+745(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+746(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+747(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+748(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+749(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+750(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+751(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+752(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+753(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+754(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+755(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+756(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+757(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+758(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+759(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+760(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+761(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+762(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+763(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+764(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+765(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+766(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+767(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+768(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+769(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+770(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+771(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+772(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+773(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+774(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+775(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+776(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+777(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+778(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+779(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+780(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+781(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+782(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+783(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+784(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+785(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+786(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+787(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+788(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+789(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+790(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+791(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+792(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+793(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+794(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+795(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+796(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+797(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+798(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+799(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+800(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+801(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+802(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+803(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+804(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+805(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+806(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+807(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+808(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+809(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+810(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+811(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+812(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+813(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+814(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+815(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+816(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+817(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+818(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+819(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+820(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+821(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+822(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+823(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+824(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+825(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+826(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+827(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+828(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+829(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+830(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+831(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+832(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+833(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+834(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+835(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+836(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+837(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+838(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+839(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+840(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+841(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+842(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+843(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+844(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+845(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+846(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+847(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+848(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+849(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+850(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+851(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+852(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+853(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+854(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+855(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+856(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+857(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+858(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+859(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+860(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+861(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+862(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+863(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+864(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+865(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+866(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+867(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+868(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+869(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+870(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+871(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+872(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+873(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+874(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+875(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+876(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+877(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+878(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+879(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+880(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+881(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+882(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+883(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+884(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+885(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+886(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+887(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+888(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+889(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+890(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+891(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+892(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+893(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+894(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+895(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+896(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+897(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+898(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+899(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+900(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+901(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+902(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+903(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+904(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+905(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+906(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+907(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+908(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+909(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+910(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+911(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+912(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+913(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+914(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+915(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+916(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+917(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+918(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+919(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+920(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+921(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+922(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+923(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+924(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+925(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+926(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+927(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+928(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+929(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+930(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+931(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+932(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+933(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+934(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+935(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+936(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+937(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+938(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+939(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+940(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+941(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+942(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+943(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+944(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+945(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+946(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+947(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+948(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+949(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+950(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+951(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+952(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+953(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+954(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+955(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+956(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+957(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+958(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+959(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+960(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+961(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+962(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+963(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+964(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+965(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+966(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+967(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+968(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+969(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+970(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+971(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+972(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+973(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+974(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+975(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+976(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+977(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+978(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+979(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+980(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+981(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+982(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+983(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+984(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+985(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+986(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+987(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+988(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+989(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+990(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+991(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+992(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+993(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+994(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+995(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+996(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+997(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+998(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+999(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1000(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1001(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1002(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1003(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1004(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1005(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1006(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1007(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1008(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1009(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1010(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1011(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1012(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1013(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1014(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1015(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1016(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1017(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1018(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1019(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1020(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1021(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1022(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1023(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1024(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1025(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1026(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1027(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1028(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1029(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1030(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1031(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1032(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1033(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1034(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1035(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1036(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1037(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1038(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1039(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1040(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1041(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1042(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1043(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1044(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1045(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1046(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1047(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1048(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1049(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1050(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1051(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1052(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1053(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1054(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1055(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1056(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1057(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1058(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1059(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1060(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1061(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1062(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1063(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1064(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1065(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1066(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1067(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1068(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1069(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1070(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1071(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1072(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1073(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1074(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1075(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1076(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1077(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1078(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1079(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1080(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1081(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1082(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1083(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1084(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1085(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1086(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1087(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1088(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1089(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1090(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1091(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1092(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1093(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1094(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1095(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1096(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1097(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1098(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1099(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1100(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1101(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1102(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1103(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1104(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1105(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1106(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1107(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1108(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1109(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1110(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1111(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1112(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1113(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1114(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1115(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1116(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1117(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1118(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1119(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1120(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1121(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1122(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1123(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1124(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1125(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1126(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1127(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1128(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1129(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1130(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1131(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1132(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1133(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1134(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1135(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1136(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1137(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1138(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1139(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1140(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1141(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1142(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1143(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1144(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1145(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1146(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1147(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1148(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1149(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1150(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1151(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1152(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1153(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1154(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1155(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1156(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1157(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1158(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1159(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1160(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1161(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1162(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1163(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1164(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1165(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1166(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1167(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1168(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1169(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1170(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1171(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1172(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1173(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1174(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1175(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1176(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1177(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1178(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1179(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1180(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1181(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1182(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1183(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1184(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1185(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1186(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1187(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1188(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1189(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1190(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1191(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1192(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1193(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1194(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1195(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1196(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1197(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1198(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1199(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1200(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1201(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1202(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1203(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1204(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1205(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1206(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1207(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1208(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1209(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1210(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1211(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1212(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1213(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1214(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1215(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1216(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1217(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1218(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1219(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1220(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1221(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1222(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1223(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1224(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1225(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1226(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1227(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1228(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1229(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1230(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1231(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1232(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1233(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1234(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1235(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1236(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1237(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1238(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1239(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1240(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1241(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1242(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1243(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1244(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1245(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1246(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1247(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1248(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1249(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1250(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1251(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1252(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1253(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1254(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1255(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1256(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1257(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1258(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1259(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1260(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1261(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1262(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1263(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1264(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1265(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1266(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1267(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1268(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1269(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1270(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1271(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1272(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1273(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1274(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1275(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1276(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1277(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1278(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1279(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1280(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1281(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1282(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1283(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1284(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1285(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1286(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1287(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1288(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1289(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1290(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1291(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1292(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1293(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1294(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1295(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1296(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1297(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1298(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1299(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1300(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1301(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1302(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1303(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1304(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1305(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1306(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1307(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1308(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1309(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1310(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1311(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1312(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1313(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1314(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1315(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1316(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1317(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1318(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1319(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1320(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1321(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1322(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1323(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1324(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1325(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1326(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1327(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1328(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1329(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1330(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1331(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1332(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1333(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1334(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1335(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1336(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1337(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1338(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1339(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1340(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1341(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1342(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1343(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1344(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1345(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1346(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1347(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1348(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1349(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1350(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1351(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1352(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1353(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1354(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1355(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1356(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1357(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1358(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1359(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1360(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1361(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1362(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1363(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1364(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1365(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1366(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1367(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1368(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1369(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1370(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1371(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1372(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1373(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1374(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1375(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1376(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1377(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1378(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1379(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1380(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1381(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1382(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1383(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1384(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1385(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1386(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1387(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1388(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1389(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1390(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1391(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1392(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1393(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1394(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1395(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1396(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1397(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1398(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1399(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1400(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1401(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1402(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1403(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1404(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1405(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1406(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1407(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1408(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1409(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1410(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1411(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1412(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1413(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1414(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1415(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1416(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1417(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1418(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1419(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1420(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1421(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1422(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1423(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1424(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1425(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1426(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1427(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1428(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1429(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1430(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1431(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1432(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1433(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1434(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1435(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1436(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1437(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1438(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1439(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1440(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1441(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1442(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1443(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1444(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1445(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1446(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1447(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1448(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1449(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1450(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1451(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1452(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1453(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1454(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1455(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1456(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1457(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1458(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1459(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1460(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1461(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1462(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1463(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1464(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1465(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1466(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1467(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1468(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1469(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1470(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1471(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1472(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1473(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1474(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1475(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1476(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1477(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1478(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1479(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1480(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1481(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1482(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1483(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1484(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1485(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1486(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1487(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1488(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1489(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1490(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1491(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1492(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1493(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1494(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1495(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1496(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1497(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1498(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1499(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1500(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1501(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1502(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1503(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1504(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1505(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1506(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1507(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1508(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1509(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1510(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1511(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1512(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1513(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1514(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1515(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1516(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1517(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1518(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1519(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1520(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1521(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1522(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1523(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1524(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1525(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1526(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1527(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1528(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1529(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1530(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1531(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1532(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1533(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1534(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1535(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1536(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1537(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1538(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1539(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1540(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1541(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1542(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1543(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1544(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1545(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1546(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1547(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1548(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1549(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1550(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1551(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1552(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1553(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1554(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1555(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1556(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1557(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1558(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1559(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1560(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1561(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1562(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1563(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1564(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1565(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1566(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1567(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1568(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1569(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1570(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1571(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1572(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1573(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1574(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1575(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1576(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1577(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1578(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1579(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1580(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1581(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1582(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1583(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1584(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1585(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1586(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1587(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1588(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1589(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1590(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1591(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1592(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1593(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1594(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1595(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1596(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1597(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1598(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1599(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1600(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1601(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1602(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1603(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1604(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1605(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1606(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1607(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1608(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1609(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1610(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1611(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1612(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1613(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1614(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1615(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1616(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1617(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1618(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1619(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1620(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1621(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1622(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1623(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1624(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1625(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1626(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1627(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1628(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1629(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1630(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1631(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1632(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1633(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1634(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1635(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1636(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1637(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1638(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1639(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1640(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1641(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1642(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1643(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1644(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1645(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1646(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1647(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1648(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1649(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1650(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1651(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1652(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1653(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1654(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1655(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1656(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1657(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1658(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1659(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1660(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1661(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1662(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1663(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1664(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1665(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1666(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1667(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1668(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1669(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1670(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1671(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1672(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1673(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1674(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1675(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1676(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1677(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1678(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1679(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1680(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1681(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1682(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1683(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1684(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1685(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1686(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1687(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1688(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1689(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1690(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1691(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1692(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1693(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1694(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1695(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1696(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1697(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1698(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1699(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1700(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1701(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1702(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1703(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1704(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1705(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1706(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1707(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1708(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1709(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1710(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1711(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1712(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1713(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1714(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1715(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1716(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1717(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1718(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1719(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1720(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1721(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1722(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1723(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1724(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1725(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1726(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1727(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1728(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1729(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1730(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1731(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1732(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1733(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1734(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1735(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1736(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1737(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1738(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1739(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1740(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1741(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1742(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1743(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1744(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1745(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1746(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1747(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1748(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1749(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1750(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1751(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1752(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1753(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1754(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1755(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1756(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1757(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1758(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1759(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1760(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1761(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1762(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1763(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1764(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1765(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1766(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1767(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1768(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1769(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1770(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1771(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1772(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1773(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1774(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1775(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1776(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1777(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1778(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1779(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1780(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1781(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1782(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1783(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1784(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1785(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1786(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1787(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1788(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1789(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1790(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1791(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1792(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1793(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1794(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1795(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1796(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1797(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1798(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1799(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1800(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1801(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1802(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1803(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1804(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1805(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1806(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1807(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1808(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1809(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1810(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1811(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1812(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1813(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1814(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1815(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1816(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1817(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1818(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1819(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1820(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1821(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1822(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1823(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1824(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1825(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1826(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1827(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1828(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1829(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1830(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1831(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1832(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1833(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1834(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1835(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1836(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1837(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1838(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1839(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1840(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1841(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1842(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1843(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1844(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1845(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1846(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1847(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1848(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1849(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1850(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1851(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1852(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1853(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1854(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1855(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1856(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1857(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1858(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1859(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1860(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1861(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1862(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1863(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1864(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1865(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1866(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1867(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1868(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1869(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1870(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1871(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1872(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1873(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1874(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1875(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1876(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1877(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1878(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1879(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1880(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1881(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1882(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1883(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1884(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1885(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1886(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1887(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1888(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1889(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1890(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1891(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1892(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1893(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1894(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1895(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1896(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1897(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1898(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1899(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1900(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1901(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1902(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1903(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1904(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1905(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1906(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1907(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1908(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1909(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1910(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1911(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1912(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1913(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1914(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1915(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1916(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1917(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1918(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1919(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1920(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1921(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1922(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1923(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1924(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1925(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1926(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1927(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1928(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1929(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1930(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1931(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1932(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1933(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1934(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1935(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1936(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1937(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1938(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1939(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1940(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1941(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1942(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1943(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1944(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1945(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1946(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1947(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1948(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1949(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1950(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1951(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1952(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1953(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1954(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1955(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1956(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1957(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1958(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1959(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1960(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1961(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1962(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1963(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1964(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1965(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1966(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1967(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1968(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1969(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1970(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1971(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1972(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1973(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1974(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1975(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1976(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1977(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1978(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1979(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1980(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1981(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1982(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1983(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1984(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1985(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1986(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1987(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1988(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+1989(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1990(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1991(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1992(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1993(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1994(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1995(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+1996(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1997(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1998(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+1999(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2000(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2001(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2002(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2003(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2004(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2005(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2006(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2007(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2008(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2009(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2010(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2011(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2012(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2013(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2014(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2015(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2016(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2017(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2018(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2019(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2020(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2021(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2022(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2023(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2024(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2025(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2026(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2027(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2028(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2029(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2030(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2031(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2032(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2033(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2034(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2035(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2036(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2037(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2038(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2039(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2040(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2041(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2042(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2043(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2044(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2045(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2046(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2047(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2048(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2049(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2050(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2051(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2052(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2053(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2054(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2055(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2056(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2057(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2058(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2059(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2060(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2061(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2062(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2063(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2064(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2065(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2066(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2067(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2068(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2069(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2070(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2071(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2072(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2073(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2074(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2075(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2076(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2077(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2078(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2079(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2080(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2081(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2082(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2083(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2084(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2085(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2086(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2087(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2088(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2089(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2090(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2091(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2092(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2093(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2094(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2095(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2096(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2097(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2098(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2099(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2100(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2101(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2102(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2103(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2104(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2105(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2106(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2107(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2108(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2109(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2110(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2111(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2112(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2113(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2114(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2115(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2116(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2117(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2118(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2119(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2120(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2121(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2122(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2123(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2124(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2125(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2126(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2127(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2128(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2129(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2130(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2131(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2132(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2133(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2134(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2135(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2136(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2137(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2138(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2139(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2140(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2141(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2142(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2143(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2144(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2145(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2146(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2147(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2148(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2149(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2150(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2151(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2152(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2153(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2154(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2155(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2156(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2157(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2158(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2159(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2160(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2161(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2162(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2163(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2164(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2165(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2166(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2167(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2168(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2169(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2170(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2171(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2172(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2173(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2174(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2175(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2176(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2177(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2178(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2179(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2180(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2181(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2182(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2183(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2184(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2185(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2186(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2187(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2188(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2189(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2190(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2191(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2192(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2193(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2194(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2195(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2196(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2197(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2198(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2199(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2200(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2201(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2202(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2203(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2204(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2205(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2206(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2207(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2208(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2209(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2210(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2211(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2212(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2213(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2214(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2215(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2216(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2217(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2218(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2219(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2220(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2221(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2222(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2223(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2224(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2225(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2226(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2227(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2228(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2229(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2230(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2231(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2232(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2233(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2234(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2235(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2236(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2237(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2238(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2239(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2240(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2241(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2242(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2243(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2244(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2245(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2246(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2247(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2248(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2249(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2250(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2251(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2252(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2253(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2254(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2255(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2256(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2257(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2258(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2259(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2260(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2261(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2262(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2263(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2264(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2265(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2266(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2267(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2268(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2269(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2270(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2271(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2272(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2273(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2274(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2275(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2276(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2277(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2278(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2279(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2280(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2281(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2282(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2283(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2284(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2285(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2286(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2287(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2288(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2289(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2290(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2291(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2292(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2293(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2294(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2295(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2296(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2297(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2298(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2299(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2300(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2301(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2302(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2303(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2304(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2305(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2306(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2307(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2308(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2309(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2310(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2311(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2312(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2313(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2314(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2315(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2316(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2317(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2318(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2319(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2320(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2321(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2322(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2323(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2324(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2325(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2326(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2327(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2328(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2329(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2330(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2331(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2332(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2333(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2334(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2335(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2336(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2337(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2338(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2339(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2340(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2341(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2342(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2343(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2344(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2345(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2346(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2347(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2348(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2349(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2350(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2351(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2352(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2353(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2354(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2355(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2356(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2357(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2358(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2359(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2360(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2361(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2362(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2363(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2364(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2365(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2366(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2367(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2368(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2369(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2370(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2371(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2372(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2373(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2374(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2375(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2376(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2377(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2378(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2379(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2380(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2381(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2382(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2383(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2384(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2385(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2386(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2387(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2388(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2389(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2390(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2391(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2392(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2393(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2394(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2395(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2396(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2397(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2398(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2399(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2400(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2401(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2402(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2403(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2404(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2405(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2406(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2407(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2408(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2409(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2410(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2411(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2412(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2413(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2414(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2415(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2416(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2417(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2418(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2419(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2420(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2421(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2422(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2423(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2424(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2425(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2426(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2427(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2428(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2429(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2430(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2431(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2432(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2433(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2434(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2435(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2436(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2437(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2438(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2439(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2440(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2441(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2442(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2443(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2444(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2445(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2446(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2447(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2448(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2449(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2450(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2451(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2452(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2453(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2454(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2455(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2456(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2457(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2458(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2459(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2460(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2461(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2462(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2463(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2464(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2465(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2466(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2467(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2468(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2469(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2470(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2471(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2472(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2473(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2474(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2475(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2476(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2477(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2478(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2479(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2480(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2481(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2482(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2483(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2484(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2485(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2486(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2487(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2488(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2489(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2490(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2491(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2492(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2493(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2494(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2495(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2496(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2497(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2498(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2499(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2500(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2501(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2502(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2503(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2504(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2505(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2506(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2507(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2508(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2509(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2510(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2511(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2512(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2513(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2514(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2515(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2516(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2517(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2518(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2519(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2520(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2521(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2522(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2523(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2524(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2525(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2526(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2527(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2528(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2529(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2530(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2531(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2532(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2533(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2534(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2535(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2536(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2537(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2538(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2539(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2540(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2541(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2542(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2543(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2544(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2545(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2546(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2547(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2548(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2549(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2550(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2551(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2552(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2553(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2554(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2555(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2556(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2557(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2558(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2559(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2560(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2561(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2562(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2563(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2564(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2565(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2566(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2567(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2568(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2569(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2570(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2571(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2572(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2573(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2574(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2575(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2576(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2577(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2578(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2579(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2580(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2581(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2582(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2583(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2584(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2585(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2586(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2587(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2588(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2589(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2590(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2591(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2592(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2593(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2594(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2595(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2596(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2597(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2598(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2599(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2600(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2601(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2602(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2603(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2604(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2605(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2606(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2607(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2608(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2609(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2610(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2611(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2612(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2613(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2614(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2615(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2616(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2617(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2618(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2619(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2620(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2621(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2622(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2623(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2624(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2625(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2626(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2627(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2628(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2629(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2630(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2631(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2632(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2633(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2634(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2635(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2636(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2637(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2638(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2639(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2640(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2641(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2642(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2643(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2644(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2645(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2646(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2647(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2648(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2649(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2650(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2651(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2652(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2653(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2654(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2655(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2656(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2657(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2658(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2659(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2660(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2661(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2662(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2663(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2664(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2665(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2666(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2667(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2668(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2669(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2670(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2671(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2672(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2673(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2674(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2675(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2676(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2677(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2678(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2679(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2680(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2681(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2682(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2683(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2684(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2685(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2686(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2687(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2688(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2689(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2690(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2691(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2692(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2693(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2694(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2695(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2696(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2697(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2698(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2699(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2700(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2701(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2702(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2703(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2704(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2705(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2706(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2707(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2708(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2709(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2710(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2711(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2712(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2713(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2714(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2715(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2716(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2717(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2718(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2719(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2720(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2721(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2722(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2723(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2724(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2725(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2726(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2727(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2728(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2729(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2730(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2731(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2732(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2733(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2734(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2735(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2736(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2737(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2738(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2739(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2740(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2741(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2742(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2743(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2744(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2745(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2746(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2747(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2748(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2749(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2750(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2751(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2752(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2753(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2754(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2755(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2756(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2757(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2758(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2759(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2760(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2761(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2762(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2763(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2764(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2765(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2766(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2767(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2768(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2769(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2770(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2771(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2772(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2773(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2774(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2775(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2776(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2777(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2778(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2779(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2780(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2781(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2782(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2783(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2784(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2785(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2786(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2787(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2788(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2789(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2790(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2791(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2792(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2793(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2794(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2795(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2796(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2797(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2798(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2799(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2800(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2801(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2802(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2803(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2804(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2805(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2806(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2807(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2808(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2809(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2810(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2811(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2812(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2813(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2814(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2815(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2816(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2817(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2818(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2819(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2820(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2821(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2822(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2823(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2824(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2825(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2826(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2827(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2828(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2829(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2830(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2831(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2832(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2833(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2834(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2835(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2836(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2837(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2838(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2839(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2840(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2841(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2842(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2843(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2844(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2845(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2846(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2847(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2848(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2849(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2850(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2851(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2852(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2853(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2854(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2855(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2856(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2857(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2858(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2859(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2860(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2861(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2862(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2863(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2864(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2865(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2866(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2867(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2868(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2869(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2870(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2871(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2872(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2873(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2874(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2875(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2876(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2877(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2878(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2879(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2880(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2881(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2882(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2883(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2884(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2885(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2886(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2887(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2888(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2889(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2890(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2891(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2892(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2893(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2894(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2895(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2896(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2897(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2898(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2899(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2900(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2901(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2902(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2903(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2904(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2905(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2906(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2907(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2908(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2909(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2910(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2911(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2912(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2913(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2914(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2915(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2916(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2917(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2918(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2919(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2920(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2921(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2922(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2923(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2924(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2925(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2926(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2927(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2928(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2929(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2930(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2931(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2932(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2933(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2934(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2935(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2936(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2937(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2938(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2939(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2940(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2941(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2942(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2943(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2944(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2945(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2946(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2947(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2948(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2949(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2950(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2951(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2952(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2953(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2954(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2955(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2956(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2957(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2958(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2959(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2960(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2961(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2962(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2963(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2964(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2965(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2966(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2967(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2968(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2969(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2970(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2971(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2972(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2973(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2974(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2975(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2976(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2977(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2978(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2979(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2980(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2981(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2982(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2983(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2984(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2985(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2986(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2987(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2988(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2989(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2990(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2991(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2992(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2993(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2994(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+2995(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2996(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2997(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+2998(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+2999(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3000(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3001(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3002(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3003(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3004(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3005(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3006(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3007(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3008(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3009(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3010(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3011(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3012(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3013(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3014(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3015(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3016(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3017(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3018(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3019(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3020(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3021(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3022(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3023(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3024(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3025(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3026(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3027(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3028(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3029(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3030(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3031(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3032(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3033(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3034(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3035(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3036(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3037(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3038(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3039(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3040(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3041(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3042(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3043(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3044(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3045(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3046(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3047(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3048(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3049(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3050(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3051(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3052(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3053(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3054(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3055(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3056(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3057(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3058(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3059(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3060(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3061(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3062(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3063(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3064(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3065(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3066(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3067(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3068(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3069(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3070(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3071(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3072(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3073(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3074(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3075(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3076(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3077(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3078(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3079(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3080(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3081(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3082(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3083(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3084(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3085(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3086(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3087(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3088(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3089(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3090(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3091(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3092(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3093(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3094(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3095(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3096(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3097(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3098(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3099(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3100(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3101(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3102(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3103(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3104(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3105(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3106(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3107(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3108(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3109(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3110(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3111(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3112(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3113(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3114(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3115(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3116(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3117(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3118(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3119(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3120(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3121(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3122(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3123(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3124(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3125(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3126(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3127(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3128(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3129(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3130(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3131(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3132(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3133(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3134(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3135(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3136(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3137(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3138(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3139(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3140(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3141(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3142(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3143(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3144(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3145(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3146(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3147(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3148(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3149(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3150(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3151(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3152(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3153(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3154(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3155(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3156(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3157(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3158(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3159(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3160(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3161(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3162(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3163(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3164(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3165(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3166(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3167(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3168(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3169(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3170(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3171(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3172(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3173(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3174(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3175(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3176(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3177(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3178(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3179(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3180(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3181(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3182(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3183(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3184(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3185(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3186(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3187(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3188(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3189(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3190(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3191(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3192(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3193(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3194(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3195(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3196(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3197(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3198(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3199(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3200(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3201(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3202(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3203(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3204(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3205(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3206(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3207(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3208(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3209(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3210(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3211(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3212(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3213(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3214(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3215(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3216(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3217(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3218(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3219(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3220(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3221(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3222(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3223(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3224(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3225(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3226(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3227(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3228(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3229(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3230(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3231(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3232(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3233(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3234(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3235(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3236(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3237(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3238(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3239(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3240(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3241(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3242(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3243(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3244(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3245(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3246(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3247(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3248(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3249(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3250(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3251(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3252(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3253(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3254(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3255(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3256(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3257(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3258(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3259(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3260(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3261(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3262(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3263(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3264(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3265(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3266(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3267(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3268(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3269(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3270(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3271(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3272(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3273(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3274(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3275(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3276(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3277(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3278(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3279(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3280(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3281(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3282(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3283(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3284(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3285(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3286(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3287(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3288(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3289(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3290(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3291(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3292(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3293(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3294(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3295(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3296(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3297(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3298(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3299(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3300(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3301(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3302(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3303(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3304(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3305(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3306(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3307(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3308(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3309(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3310(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3311(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3312(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3313(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3314(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3315(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3316(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3317(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3318(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3319(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3320(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3321(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3322(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3323(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3324(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3325(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3326(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3327(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3328(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3329(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3330(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3331(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3332(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3333(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3334(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3335(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3336(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3337(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3338(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3339(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3340(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3341(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3342(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3343(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3344(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3345(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3346(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3347(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3348(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3349(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3350(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3351(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3352(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3353(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3354(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3355(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3356(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3357(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3358(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3359(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3360(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3361(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3362(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3363(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3364(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3365(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3366(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3367(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3368(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3369(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3370(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3371(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3372(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3373(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3374(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3375(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3376(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3377(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3378(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3379(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3380(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3381(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3382(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3383(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3384(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3385(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3386(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3387(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3388(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3389(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3390(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3391(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3392(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3393(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3394(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3395(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3396(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3397(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3398(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3399(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3400(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3401(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3402(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3403(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3404(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3405(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3406(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3407(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3408(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3409(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3410(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3411(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3412(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3413(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3414(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3415(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3416(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3417(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3418(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3419(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3420(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3421(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3422(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3423(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3424(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3425(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3426(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3427(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3428(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3429(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3430(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3431(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3432(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3433(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3434(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3435(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3436(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3437(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3438(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3439(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3440(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3441(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3442(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3443(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3444(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3445(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3446(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3447(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3448(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3449(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3450(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3451(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3452(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3453(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3454(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3455(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3456(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3457(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3458(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3459(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3460(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3461(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3462(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3463(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3464(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3465(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3466(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3467(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3468(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3469(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3470(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3471(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3472(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3473(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3474(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3475(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3476(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3477(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3478(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3479(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3480(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3481(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3482(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3483(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3484(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3485(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3486(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3487(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3488(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3489(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3490(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3491(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3492(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3493(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3494(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3495(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3496(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3497(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3498(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3499(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3500(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3501(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3502(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3503(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3504(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3505(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3506(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3507(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3508(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3509(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3510(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3511(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3512(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3513(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3514(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3515(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3516(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3517(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3518(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3519(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3520(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3521(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3522(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3523(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3524(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3525(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3526(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3527(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3528(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3529(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3530(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3531(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3532(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3533(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3534(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3535(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3536(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3537(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3538(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3539(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3540(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3541(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3542(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3543(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3544(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3545(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3546(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3547(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3548(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3549(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3550(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3551(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3552(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3553(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3554(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3555(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3556(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3557(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3558(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3559(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3560(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3561(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3562(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3563(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3564(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3565(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3566(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3567(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3568(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3569(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3570(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3571(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3572(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3573(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3574(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3575(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3576(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3577(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3578(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3579(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3580(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3581(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3582(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3583(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3584(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3585(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3586(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3587(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3588(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3589(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3590(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3591(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3592(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3593(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3594(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3595(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3596(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3597(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3598(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3599(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3600(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3601(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3602(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3603(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3604(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3605(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3606(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3607(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3608(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3609(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3610(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3611(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3612(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3613(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3614(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3615(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3616(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3617(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3618(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3619(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3620(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3621(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3622(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3623(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3624(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3625(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3626(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3627(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3628(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3629(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3630(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3631(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3632(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3633(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3634(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3635(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3636(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3637(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3638(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3639(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3640(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3641(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3642(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3643(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3644(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3645(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3646(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3647(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3648(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3649(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3650(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3651(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3652(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3653(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3654(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3655(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3656(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3657(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3658(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3659(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3660(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3661(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3662(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3663(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3664(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3665(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3666(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3667(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3668(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3669(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3670(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3671(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3672(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3673(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3674(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3675(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3676(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3677(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3678(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3679(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3680(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3681(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3682(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3683(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3684(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3685(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3686(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3687(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3688(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3689(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3690(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3691(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3692(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3693(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3694(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3695(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3696(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3697(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3698(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3699(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3700(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3701(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3702(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3703(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3704(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3705(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3706(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3707(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3708(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3709(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3710(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3711(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3712(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3713(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3714(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3715(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3716(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3717(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3718(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3719(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3720(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3721(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3722(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3723(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3724(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3725(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3726(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3727(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3728(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3729(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3730(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3731(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3732(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3733(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3734(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3735(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3736(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3737(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3738(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3739(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3740(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3741(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3742(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3743(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3744(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3745(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3746(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3747(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3748(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3749(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3750(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3751(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3752(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3753(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3754(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3755(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3756(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3757(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3758(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3759(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3760(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3761(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3762(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3763(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3764(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3765(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3766(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3767(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3768(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3769(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3770(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3771(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3772(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3773(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3774(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3775(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3776(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3777(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3778(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3779(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3780(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3781(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3782(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3783(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3784(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3785(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3786(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3787(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3788(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3789(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3790(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3791(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3792(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3793(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3794(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3795(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3796(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3797(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3798(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3799(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3800(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3801(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3802(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3803(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3804(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3805(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3806(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3807(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3808(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3809(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3810(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3811(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3812(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3813(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3814(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3815(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3816(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3817(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3818(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3819(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3820(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3821(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3822(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3823(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3824(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3825(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3826(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3827(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3828(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3829(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3830(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3831(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3832(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3833(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3834(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3835(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3836(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3837(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3838(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3839(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3840(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3841(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3842(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3843(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3844(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3845(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3846(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3847(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3848(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3849(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3850(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3851(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3852(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3853(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3854(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3855(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3856(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3857(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3858(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3859(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3860(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3861(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3862(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3863(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3864(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3865(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3866(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3867(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3868(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3869(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3870(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3871(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3872(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3873(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3874(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3875(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3876(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3877(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3878(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3879(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3880(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3881(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3882(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3883(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3884(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3885(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3886(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3887(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3888(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3889(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3890(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3891(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3892(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3893(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3894(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3895(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3896(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3897(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3898(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3899(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3900(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3901(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3902(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3903(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3904(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3905(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3906(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3907(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3908(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3909(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3910(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3911(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3912(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3913(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3914(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3915(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3916(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3917(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3918(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3919(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3920(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3921(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3922(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3923(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3924(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3925(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3926(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3927(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3928(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3929(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3930(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3931(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3932(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3933(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3934(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3935(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3936(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3937(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3938(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3939(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3940(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3941(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3942(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3943(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3944(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3945(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3946(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3947(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3948(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3949(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3950(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3951(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3952(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3953(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3954(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3955(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3956(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3957(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3958(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3959(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3960(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3961(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3962(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3963(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3964(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3965(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3966(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3967(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3968(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3969(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3970(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3971(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3972(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3973(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3974(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3975(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3976(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3977(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3978(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3979(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3980(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3981(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3982(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3983(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3984(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3985(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3986(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3987(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3988(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3989(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+3990(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3991(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3992(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3993(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3994(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3995(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3996(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+3997(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3998(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+3999(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4000(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4001(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4002(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4003(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4004(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4005(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4006(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4007(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4008(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4009(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4010(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4011(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4012(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4013(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4014(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4015(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4016(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4017(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4018(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4019(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4020(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4021(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4022(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4023(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4024(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4025(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4026(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4027(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4028(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4029(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4030(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4031(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4032(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4033(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4034(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4035(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4036(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4037(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4038(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4039(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4040(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4041(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+4042(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4043(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4044(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+4045(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4046(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4047(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4048(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4049(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+4050(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4051(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4052(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+4053(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4054(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4055(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4056(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4057(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+4058(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4059(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4060(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+4061(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4062(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4063(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4064(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4065(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4066(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4067(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4068(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4069(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4070(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4071(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4072(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4073(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4074(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4075(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4076(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4077(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4078(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4079(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4080(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+4081(SB)/1, $0x08
-DATA points_iq2_xsx16_avxvnni<>+4082(SB)/1, $0x19
-DATA points_iq2_xsx16_avxvnni<>+4083(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4084(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4085(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4086(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4087(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4088(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4089(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4090(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4091(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4092(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4093(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4094(SB)/1, $0x2b
-DATA points_iq2_xsx16_avxvnni<>+4095(SB)/1, $0x2b
-GLOBL points_iq2_xsx16_avxvnni<>(SB), RODATA|NOPTR, $4096
+DATA iq2_levels_avxvnni<>+0(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+1(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+2(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+3(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+4(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+5(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+6(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+7(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+8(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+9(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+10(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+11(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+12(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+13(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+14(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+15(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+16(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+17(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+18(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+19(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+20(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+21(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+22(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+23(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+24(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+25(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+26(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+27(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+28(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+29(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+30(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+31(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+32(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+33(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+34(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+35(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+36(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+37(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+38(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+39(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+40(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+41(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+42(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+43(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+44(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+45(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+46(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+47(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+48(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+49(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+50(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+51(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+52(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+53(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+54(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+55(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+56(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+57(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+58(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+59(SB)/1, $0x00
+DATA iq2_levels_avxvnni<>+60(SB)/1, $0x08
+DATA iq2_levels_avxvnni<>+61(SB)/1, $0x19
+DATA iq2_levels_avxvnni<>+62(SB)/1, $0x2b
+DATA iq2_levels_avxvnni<>+63(SB)/1, $0x00
+GLOBL iq2_levels_avxvnni<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avxvnni_0fffffff<>+0(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+4(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+8(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+12(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+16(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+20(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+24(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+28(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+32(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+36(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+40(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+44(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+48(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+52(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+56(SB)/4, $0x0fffffff
-DATA dwords_avxvnni_0fffffff<>+60(SB)/4, $0x0fffffff
-GLOBL dwords_avxvnni_0fffffff<>(SB), RODATA|NOPTR, $64
+DATA iq2_biased_avxvnni<>+0(SB)/1, $0x88
+DATA iq2_biased_avxvnni<>+1(SB)/1, $0x99
+DATA iq2_biased_avxvnni<>+2(SB)/1, $0xab
+DATA iq2_biased_avxvnni<>+3(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+4(SB)/1, $0x78
+DATA iq2_biased_avxvnni<>+5(SB)/1, $0x67
+DATA iq2_biased_avxvnni<>+6(SB)/1, $0x55
+DATA iq2_biased_avxvnni<>+7(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+8(SB)/1, $0x88
+DATA iq2_biased_avxvnni<>+9(SB)/1, $0x99
+DATA iq2_biased_avxvnni<>+10(SB)/1, $0xab
+DATA iq2_biased_avxvnni<>+11(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+12(SB)/1, $0x78
+DATA iq2_biased_avxvnni<>+13(SB)/1, $0x67
+DATA iq2_biased_avxvnni<>+14(SB)/1, $0x55
+DATA iq2_biased_avxvnni<>+15(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+16(SB)/1, $0x88
+DATA iq2_biased_avxvnni<>+17(SB)/1, $0x99
+DATA iq2_biased_avxvnni<>+18(SB)/1, $0xab
+DATA iq2_biased_avxvnni<>+19(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+20(SB)/1, $0x78
+DATA iq2_biased_avxvnni<>+21(SB)/1, $0x67
+DATA iq2_biased_avxvnni<>+22(SB)/1, $0x55
+DATA iq2_biased_avxvnni<>+23(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+24(SB)/1, $0x88
+DATA iq2_biased_avxvnni<>+25(SB)/1, $0x99
+DATA iq2_biased_avxvnni<>+26(SB)/1, $0xab
+DATA iq2_biased_avxvnni<>+27(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+28(SB)/1, $0x78
+DATA iq2_biased_avxvnni<>+29(SB)/1, $0x67
+DATA iq2_biased_avxvnni<>+30(SB)/1, $0x55
+DATA iq2_biased_avxvnni<>+31(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+32(SB)/1, $0x88
+DATA iq2_biased_avxvnni<>+33(SB)/1, $0x99
+DATA iq2_biased_avxvnni<>+34(SB)/1, $0xab
+DATA iq2_biased_avxvnni<>+35(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+36(SB)/1, $0x78
+DATA iq2_biased_avxvnni<>+37(SB)/1, $0x67
+DATA iq2_biased_avxvnni<>+38(SB)/1, $0x55
+DATA iq2_biased_avxvnni<>+39(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+40(SB)/1, $0x88
+DATA iq2_biased_avxvnni<>+41(SB)/1, $0x99
+DATA iq2_biased_avxvnni<>+42(SB)/1, $0xab
+DATA iq2_biased_avxvnni<>+43(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+44(SB)/1, $0x78
+DATA iq2_biased_avxvnni<>+45(SB)/1, $0x67
+DATA iq2_biased_avxvnni<>+46(SB)/1, $0x55
+DATA iq2_biased_avxvnni<>+47(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+48(SB)/1, $0x88
+DATA iq2_biased_avxvnni<>+49(SB)/1, $0x99
+DATA iq2_biased_avxvnni<>+50(SB)/1, $0xab
+DATA iq2_biased_avxvnni<>+51(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+52(SB)/1, $0x78
+DATA iq2_biased_avxvnni<>+53(SB)/1, $0x67
+DATA iq2_biased_avxvnni<>+54(SB)/1, $0x55
+DATA iq2_biased_avxvnni<>+55(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+56(SB)/1, $0x88
+DATA iq2_biased_avxvnni<>+57(SB)/1, $0x99
+DATA iq2_biased_avxvnni<>+58(SB)/1, $0xab
+DATA iq2_biased_avxvnni<>+59(SB)/1, $0x80
+DATA iq2_biased_avxvnni<>+60(SB)/1, $0x78
+DATA iq2_biased_avxvnni<>+61(SB)/1, $0x67
+DATA iq2_biased_avxvnni<>+62(SB)/1, $0x55
+DATA iq2_biased_avxvnni<>+63(SB)/1, $0x80
+GLOBL iq2_biased_avxvnni<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avxvnni_f0000000<>+0(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+4(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+8(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+12(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+16(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+20(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+24(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+28(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+32(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+36(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+40(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+44(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+48(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+52(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+56(SB)/4, $0xf0000000
-DATA dwords_avxvnni_f0000000<>+60(SB)/4, $0xf0000000
-GLOBL dwords_avxvnni_f0000000<>(SB), RODATA|NOPTR, $64
+DATA dwords_avxvnni_03030303<>+0(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+4(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+8(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+12(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+16(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+20(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+24(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+28(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+32(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+36(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+40(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+44(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+48(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+52(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+56(SB)/4, $0x03030303
+DATA dwords_avxvnni_03030303<>+60(SB)/4, $0x03030303
+GLOBL dwords_avxvnni_03030303<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avxvnni_04040404<>+0(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+4(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+8(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+12(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+16(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+20(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+24(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+28(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+32(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+36(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+40(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+44(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+48(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+52(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+56(SB)/4, $0x04040404
+DATA dwords_avxvnni_04040404<>+60(SB)/4, $0x04040404
+GLOBL dwords_avxvnni_04040404<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avxvnni_0000000f<>+0(SB)/4, $0x0000000f
 DATA dwords_avxvnni_0000000f<>+4(SB)/4, $0x0000000f
@@ -6011,20 +1924,3457 @@ DATA dwords_avxvnni_3e800000<>+56(SB)/4, $0x3e800000
 DATA dwords_avxvnni_3e800000<>+60(SB)/4, $0x3e800000
 GLOBL dwords_avxvnni_3e800000<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avxvnni_80808080<>+0(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+4(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+8(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+12(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+16(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+20(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+24(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+28(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+32(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+36(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+40(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+44(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+48(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+52(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+56(SB)/4, $0x80808080
-DATA dwords_avxvnni_80808080<>+60(SB)/4, $0x80808080
-GLOBL dwords_avxvnni_80808080<>(SB), RODATA|NOPTR, $64
+// func Gemv_iq2_xsx16_q8x_16x2_avxvnni(a *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·Gemv_iq2_xsx16_q8x_16x2_avxvnni(SB), NOSPLIT, $0-8
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
+	VMOVDQU iq2_biased_avxvnni<>+0(SB), Y0
+
+tile:
+	MOVQ  BX, DI
+	MOVQ  SI, R8
+	MOVQ  40(AX), R9
+	MOVQ  48(AX), R10
+	MOVQ  32(AX), R11
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+block:
+	VCVTPH2PS (DI), Y5
+	VMOVDQU   256(R8), Y6
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y7
+	VPBROADCASTD 44(R9)(R10*1), Y8
+	VMOVDQU      128(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD (R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD (R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      128(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 4(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 4(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   16384(R8)
+	PREFETCHT0   2048(R8)
+	VMOVDQU      128(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 8(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 8(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      128(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 12(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 12(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      (R8), Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 32(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y8
+	VPBROADCASTD 40(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 44(R9)(R10*1), Y9
+	VPBROADCASTD 40(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   2112(R8)
+	VMOVDQU      192(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 16(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 16(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      192(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 20(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 20(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      192(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 24(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 24(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   16512(R8)
+	PREFETCHT0   2176(R8)
+	VMOVDQU      192(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 28(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 28(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 32(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 32(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      448(R8), Y6
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y7
+	VPBROADCASTD 92(R9)(R10*1), Y8
+	VMOVDQU      320(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 48(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 48(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   2240(R8)
+	VMOVDQU      320(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 52(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 52(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      320(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 56(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 56(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      320(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 60(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 60(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      (R8), Y9
+	VPSRLD       $0x08, Y9, Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 80(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 80(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y8
+	VPBROADCASTD 88(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 92(R9)(R10*1), Y9
+	VPBROADCASTD 88(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	PREFETCHT1   16640(R8)
+	PREFETCHT0   2304(R8)
+	VMOVDQU      384(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 64(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 64(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      384(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 68(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 68(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   16704(R8)
+	PREFETCHT0   2368(R8)
+	VMOVDQU      384(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 72(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 72(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      384(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 76(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 76(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 80(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 80(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      640(R8), Y6
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y7
+	VPBROADCASTD 140(R9)(R10*1), Y8
+	VMOVDQU      512(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 96(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 96(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   16768(R8)
+	PREFETCHT0   2432(R8)
+	VMOVDQU      512(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 100(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 100(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      512(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 104(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 104(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   16832(R8)
+	PREFETCHT0   2496(R8)
+	VMOVDQU      512(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 108(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 108(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      (R8), Y9
+	VPSRLD       $0x10, Y9, Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 128(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 128(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y8
+	VPBROADCASTD 136(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 140(R9)(R10*1), Y9
+	VPBROADCASTD 136(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMOVDQU      576(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 112(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 112(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      576(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 116(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 116(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   16896(R8)
+	PREFETCHT0   2560(R8)
+	VMOVDQU      576(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 120(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 120(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      576(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 124(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 124(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 128(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 128(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      832(R8), Y6
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y7
+	VPBROADCASTD 188(R9)(R10*1), Y8
+	PREFETCHT1   16960(R8)
+	PREFETCHT0   2624(R8)
+	VMOVDQU      704(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 144(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 144(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      704(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 148(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 148(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      704(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 152(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 152(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17024(R8)
+	PREFETCHT0   2688(R8)
+	VMOVDQU      704(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 156(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 156(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      (R8), Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 176(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 176(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y8
+	VPBROADCASTD 184(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 188(R9)(R10*1), Y9
+	VPBROADCASTD 184(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMOVDQU      768(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 160(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 160(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17088(R8)
+	PREFETCHT0   2752(R8)
+	VMOVDQU      768(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 164(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 164(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      768(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 168(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 168(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17152(R8)
+	PREFETCHT0   2816(R8)
+	VMOVDQU      768(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 172(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 172(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      (R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 176(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 176(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      1024(R8), Y6
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y7
+	VPBROADCASTD 236(R9)(R10*1), Y8
+	VMOVDQU      896(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 192(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 192(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      896(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 196(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 196(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17216(R8)
+	PREFETCHT0   2880(R8)
+	VMOVDQU      896(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 200(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 200(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      896(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 204(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 204(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      64(R8), Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 224(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 224(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y8
+	VPBROADCASTD 232(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 236(R9)(R10*1), Y9
+	VPBROADCASTD 232(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	PREFETCHT1   17280(R8)
+	PREFETCHT0   2944(R8)
+	VMOVDQU      960(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 208(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 208(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      960(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 212(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 212(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      960(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 216(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 216(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17344(R8)
+	PREFETCHT0   3008(R8)
+	VMOVDQU      960(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 220(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 220(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 224(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 224(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      1216(R8), Y6
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y7
+	VPBROADCASTD 284(R9)(R10*1), Y8
+	VMOVDQU      1088(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 240(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 240(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17408(R8)
+	PREFETCHT0   3072(R8)
+	VMOVDQU      1088(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 244(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 244(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1088(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 248(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 248(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1088(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 252(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 252(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      64(R8), Y9
+	VPSRLD       $0x08, Y9, Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 272(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 272(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y8
+	VPBROADCASTD 280(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 284(R9)(R10*1), Y9
+	VPBROADCASTD 280(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	PREFETCHT1   17472(R8)
+	PREFETCHT0   3136(R8)
+	VMOVDQU      1152(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 256(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 256(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1152(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 260(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 260(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17536(R8)
+	PREFETCHT0   3200(R8)
+	VMOVDQU      1152(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 264(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 264(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1152(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 268(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 268(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 272(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 272(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      1408(R8), Y6
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y7
+	VPBROADCASTD 332(R9)(R10*1), Y8
+	VMOVDQU      1280(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 288(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 288(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17600(R8)
+	PREFETCHT0   3264(R8)
+	VMOVDQU      1280(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 292(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 292(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1280(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 296(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 296(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17664(R8)
+	PREFETCHT0   3328(R8)
+	VMOVDQU      1280(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 300(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 300(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      64(R8), Y9
+	VPSRLD       $0x10, Y9, Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 320(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 320(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y8
+	VPBROADCASTD 328(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 332(R9)(R10*1), Y9
+	VPBROADCASTD 328(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMOVDQU      1344(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 304(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 304(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1344(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 308(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 308(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17728(R8)
+	PREFETCHT0   3392(R8)
+	VMOVDQU      1344(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 312(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 312(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1344(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 316(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 316(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 320(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y1
+	VBROADCASTSS 320(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VMOVDQU      1600(R8), Y6
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y7
+	VPBROADCASTD 380(R9)(R10*1), Y8
+	PREFETCHT1   17792(R8)
+	PREFETCHT0   3456(R8)
+	VMOVDQU      1472(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 336(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 336(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1472(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 340(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 340(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1472(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 344(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 344(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17856(R8)
+	PREFETCHT0   3520(R8)
+	VMOVDQU      1472(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 348(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 348(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      64(R8), Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 368(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y1
+	VBROADCASTSS 368(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y2
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y8
+	VPBROADCASTD 376(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 380(R9)(R10*1), Y9
+	VPBROADCASTD 376(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMOVDQU      1536(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 352(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 352(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17920(R8)
+	PREFETCHT0   3584(R8)
+	VMOVDQU      1536(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 356(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 356(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1536(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 360(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 360(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   17984(R8)
+	PREFETCHT0   3648(R8)
+	VMOVDQU      1536(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 364(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 364(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      64(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 368(R9), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y5, Y7, Y1
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y2
+	VCVTPH2PS    16(DI), Y5
+	VMOVDQU      288(R8), Y6
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R9), Y7
+	VPBROADCASTD 44(R9)(R10*1), Y8
+	VMOVDQU      160(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD (R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD (R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 4(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 4(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      160(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 8(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 8(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      160(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 12(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 12(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 32(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R9), Y8
+	VPBROADCASTD 40(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 44(R9)(R10*1), Y9
+	VPBROADCASTD 40(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 16(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 16(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 20(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 20(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      224(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 24(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 24(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      224(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 28(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 28(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 32(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 32(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      480(R8), Y6
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R9), Y7
+	VPBROADCASTD 92(R9)(R10*1), Y8
+	VMOVDQU      352(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 48(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 48(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      352(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 52(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 52(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      352(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 56(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 56(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      352(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 60(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 60(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      32(R8), Y9
+	VPSRLD       $0x08, Y9, Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 80(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 80(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R9), Y8
+	VPBROADCASTD 88(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 92(R9)(R10*1), Y9
+	VPBROADCASTD 88(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMOVDQU      416(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 64(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 64(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      416(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 68(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 68(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      416(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 72(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 72(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      416(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 76(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 76(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 80(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 80(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      672(R8), Y6
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R9), Y7
+	VPBROADCASTD 140(R9)(R10*1), Y8
+	VMOVDQU      544(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 96(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 96(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      544(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 100(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 100(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      544(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 104(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 104(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      544(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 108(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 108(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      32(R8), Y9
+	VPSRLD       $0x10, Y9, Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 128(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 128(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R9), Y8
+	VPBROADCASTD 136(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 140(R9)(R10*1), Y9
+	VPBROADCASTD 136(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMOVDQU      608(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 112(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 112(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      608(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 116(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 116(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      608(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 120(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 120(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      608(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 124(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 124(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 128(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 128(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      864(R8), Y6
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y7
+	VPBROADCASTD 188(R9)(R10*1), Y8
+	VMOVDQU      736(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 144(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 144(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      736(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 148(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 148(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      736(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 152(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 152(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      736(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 156(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 156(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      32(R8), Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 176(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 176(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R9), Y8
+	VPBROADCASTD 184(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 188(R9)(R10*1), Y9
+	VPBROADCASTD 184(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMOVDQU      800(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 160(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 160(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      800(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 164(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 164(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      800(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 168(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 168(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      800(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 172(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 172(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      32(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 176(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 176(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      1056(R8), Y6
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R9), Y7
+	VPBROADCASTD 236(R9)(R10*1), Y8
+	VMOVDQU      928(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 192(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 192(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      928(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 196(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 196(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      928(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 200(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 200(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      928(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 204(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 204(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 224(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 224(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R9), Y8
+	VPBROADCASTD 232(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 236(R9)(R10*1), Y9
+	VPBROADCASTD 232(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMOVDQU      992(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 208(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 208(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      992(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 212(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 212(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      992(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 216(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 216(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      992(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 220(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 220(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 224(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 224(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      1248(R8), Y6
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R9), Y7
+	VPBROADCASTD 284(R9)(R10*1), Y8
+	VMOVDQU      1120(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 240(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 240(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1120(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 244(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 244(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1120(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 248(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 248(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1120(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 252(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 252(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      96(R8), Y9
+	VPSRLD       $0x08, Y9, Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 272(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 272(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R9), Y8
+	VPBROADCASTD 280(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 284(R9)(R10*1), Y9
+	VPBROADCASTD 280(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMOVDQU      1184(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 256(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 256(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1184(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 260(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 260(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1184(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 264(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 264(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1184(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 268(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 268(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x0c, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 272(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 272(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      1440(R8), Y6
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R9), Y7
+	VPBROADCASTD 332(R9)(R10*1), Y8
+	VMOVDQU      1312(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 288(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 288(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1312(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 292(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 292(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1312(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 296(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 296(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1312(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 300(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 300(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      96(R8), Y9
+	VPSRLD       $0x10, Y9, Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 320(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 320(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R9), Y8
+	VPBROADCASTD 328(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 332(R9)(R10*1), Y9
+	VPBROADCASTD 328(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMOVDQU      1376(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 304(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 304(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1376(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 308(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 308(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1376(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 312(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 312(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1376(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 316(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 316(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x14, Y6, Y6
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 320(R9), Y9
+	VMULPS       Y6, Y9, Y9
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y9, Y7, Y3
+	VBROADCASTSS 320(R9)(R10*1), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      1632(R8), Y6
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y7
+	VPBROADCASTD 380(R9)(R10*1), Y8
+	VMOVDQU      1504(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 336(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 336(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1504(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x02, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 340(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 340(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1504(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSLLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 344(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 344(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1504(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x03, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 348(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 348(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      96(R8), Y9
+	VPSRLD       $0x18, Y9, Y9
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y9, Y9
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y9, Y9
+	VMULPS       Y5, Y9, Y9
+	VBROADCASTSS 368(R9), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y10, Y7, Y3
+	VBROADCASTSS 368(R9)(R10*1), Y7
+	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y7, Y8, Y4
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R9), Y8
+	VPBROADCASTD 376(R9), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPBROADCASTD 380(R9)(R10*1), Y9
+	VPBROADCASTD 376(R9)(R10*1), Y8
+	VPSUBD       Y9, Y8, Y8
+	VMOVDQU      1568(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 352(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 352(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1568(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 356(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 356(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1568(R8), Y9
+	VPSRLD       $0x06, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x01, Y6, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 360(R9), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 360(R9)(R10*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      1568(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPSRLD       $0x05, Y6, Y6
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR         Y6, Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 364(R9), Y6
+	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
+	VPBROADCASTD 364(R9)(R10*1), Y6
+	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
+	VMOVDQU      96(R8), Y6
+	VPSRLD       $0x1c, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 368(R9), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y5, Y7, Y3
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y4
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x20, DI
+	ADDQ         $0x00000680, R8
+	DECQ         R11
+	JNZ          block
+	MOVQ         64(AX), DI
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      Y2, (CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)
+	VMOVUPS      Y4, 32(CX)(DI*1)
+	ADDQ         $0x40, CX
+	ADDQ         16(AX), BX
+	ADDQ         16(AX), SI
+	DECQ         DX
+	JNZ          tile
+	VZEROUPPER
+	RET
+
+// func Expand_iq2_xsx16_codes_16x32_avxvnni(a *byte)
+// Requires: AVX, AVX2, F16C, MMX+
+TEXT ·Expand_iq2_xsx16_codes_16x32_avxvnni(SB), NOSPLIT, $0-8
+	MOVQ    a+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    72(AX), BX
+	MOVQ    80(AX), SI
+	MOVQ    32(AX), AX
+	VMOVDQU iq2_biased_avxvnni<>+0(SB), Y0
+
+block:
+	VCVTPH2PS  (CX), Y1
+	VMOVDQU    256(DX), Y2
+	VMOVDQU    (DX), Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, (SI)
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 64(SI)
+	VMOVDQU    128(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, (BX)
+	VMOVDQU    128(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 64(BX)
+	PREFETCHT0 2048(DX)
+	VMOVDQU    128(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 128(BX)
+	VMOVDQU    128(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 192(BX)
+	PREFETCHT0 2112(DX)
+	VMOVDQU    192(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 256(BX)
+	VMOVDQU    192(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 320(BX)
+	VMOVDQU    192(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 384(BX)
+	PREFETCHT0 2176(DX)
+	VMOVDQU    192(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 448(BX)
+	VMOVDQU    448(DX), Y2
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 128(SI)
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x0c, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 192(SI)
+	VMOVDQU    320(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 512(BX)
+	PREFETCHT0 2240(DX)
+	VMOVDQU    320(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 576(BX)
+	VMOVDQU    320(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 640(BX)
+	VMOVDQU    320(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 704(BX)
+	PREFETCHT0 2304(DX)
+	VMOVDQU    384(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 768(BX)
+	VMOVDQU    384(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 832(BX)
+	PREFETCHT0 2368(DX)
+	VMOVDQU    384(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 896(BX)
+	VMOVDQU    384(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 960(BX)
+	VMOVDQU    640(DX), Y2
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x10, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 256(SI)
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x14, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 320(SI)
+	VMOVDQU    512(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1024(BX)
+	PREFETCHT0 2432(DX)
+	VMOVDQU    512(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1088(BX)
+	VMOVDQU    512(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1152(BX)
+	PREFETCHT0 2496(DX)
+	VMOVDQU    512(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1216(BX)
+	VMOVDQU    576(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1280(BX)
+	VMOVDQU    576(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1344(BX)
+	PREFETCHT0 2560(DX)
+	VMOVDQU    576(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1408(BX)
+	VMOVDQU    576(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1472(BX)
+	VMOVDQU    832(DX), Y2
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x18, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 384(SI)
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x1c, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 448(SI)
+	PREFETCHT0 2624(DX)
+	VMOVDQU    704(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1536(BX)
+	VMOVDQU    704(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1600(BX)
+	VMOVDQU    704(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1664(BX)
+	PREFETCHT0 2688(DX)
+	VMOVDQU    704(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1728(BX)
+	VMOVDQU    768(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1792(BX)
+	PREFETCHT0 2752(DX)
+	VMOVDQU    768(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1856(BX)
+	VMOVDQU    768(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1920(BX)
+	PREFETCHT0 2816(DX)
+	VMOVDQU    768(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1984(BX)
+	VMOVDQU    1024(DX), Y2
+	VMOVDQU    64(DX), Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 512(SI)
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 576(SI)
+	VMOVDQU    896(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2048(BX)
+	VMOVDQU    896(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2112(BX)
+	PREFETCHT0 2880(DX)
+	VMOVDQU    896(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2176(BX)
+	VMOVDQU    896(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2240(BX)
+	PREFETCHT0 2944(DX)
+	VMOVDQU    960(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2304(BX)
+	VMOVDQU    960(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2368(BX)
+	VMOVDQU    960(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2432(BX)
+	PREFETCHT0 3008(DX)
+	VMOVDQU    960(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2496(BX)
+	VMOVDQU    1216(DX), Y2
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 640(SI)
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x0c, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 704(SI)
+	VMOVDQU    1088(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2560(BX)
+	PREFETCHT0 3072(DX)
+	VMOVDQU    1088(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2624(BX)
+	VMOVDQU    1088(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2688(BX)
+	VMOVDQU    1088(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2752(BX)
+	PREFETCHT0 3136(DX)
+	VMOVDQU    1152(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2816(BX)
+	VMOVDQU    1152(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2880(BX)
+	PREFETCHT0 3200(DX)
+	VMOVDQU    1152(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2944(BX)
+	VMOVDQU    1152(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3008(BX)
+	VMOVDQU    1408(DX), Y2
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x10, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 768(SI)
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x14, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 832(SI)
+	VMOVDQU    1280(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3072(BX)
+	PREFETCHT0 3264(DX)
+	VMOVDQU    1280(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3136(BX)
+	VMOVDQU    1280(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3200(BX)
+	PREFETCHT0 3328(DX)
+	VMOVDQU    1280(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3264(BX)
+	VMOVDQU    1344(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3328(BX)
+	VMOVDQU    1344(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3392(BX)
+	PREFETCHT0 3392(DX)
+	VMOVDQU    1344(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3456(BX)
+	VMOVDQU    1344(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3520(BX)
+	VMOVDQU    1600(DX), Y2
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x18, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 896(SI)
+	VMOVDQU    64(DX), Y3
+	VPSRLD     $0x1c, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 960(SI)
+	PREFETCHT0 3456(DX)
+	VMOVDQU    1472(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x02, Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3584(BX)
+	VMOVDQU    1472(DX), Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x02, Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3648(BX)
+	VMOVDQU    1472(DX), Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x01, Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3712(BX)
+	PREFETCHT0 3520(DX)
+	VMOVDQU    1472(DX), Y1
+	VPSRLD     $0x02, Y1, Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x03, Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3776(BX)
+	VMOVDQU    1536(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VMOVDQU    Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3840(BX)
+	PREFETCHT0 3584(DX)
+	VMOVDQU    1536(DX), Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x04, Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3904(BX)
+	VMOVDQU    1536(DX), Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x01, Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3968(BX)
+	PREFETCHT0 3648(DX)
+	VMOVDQU    1536(DX), Y1
+	VPSRLD     $0x02, Y1, Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 4032(BX)
+	VCVTPH2PS  16(CX), Y1
+	VMOVDQU    288(DX), Y2
+	VMOVDQU    32(DX), Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 32(SI)
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 96(SI)
+	VMOVDQU    160(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 32(BX)
+	VMOVDQU    160(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 96(BX)
+	VMOVDQU    160(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 160(BX)
+	VMOVDQU    160(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 224(BX)
+	VMOVDQU    224(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 288(BX)
+	VMOVDQU    224(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 352(BX)
+	VMOVDQU    224(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 416(BX)
+	VMOVDQU    224(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 480(BX)
+	VMOVDQU    480(DX), Y2
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 160(SI)
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x0c, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 224(SI)
+	VMOVDQU    352(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 544(BX)
+	VMOVDQU    352(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 608(BX)
+	VMOVDQU    352(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 672(BX)
+	VMOVDQU    352(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 736(BX)
+	VMOVDQU    416(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 800(BX)
+	VMOVDQU    416(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 864(BX)
+	VMOVDQU    416(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 928(BX)
+	VMOVDQU    416(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 992(BX)
+	VMOVDQU    672(DX), Y2
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x10, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 288(SI)
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x14, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 352(SI)
+	VMOVDQU    544(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1056(BX)
+	VMOVDQU    544(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1120(BX)
+	VMOVDQU    544(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1184(BX)
+	VMOVDQU    544(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1248(BX)
+	VMOVDQU    608(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1312(BX)
+	VMOVDQU    608(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1376(BX)
+	VMOVDQU    608(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1440(BX)
+	VMOVDQU    608(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1504(BX)
+	VMOVDQU    864(DX), Y2
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x18, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 416(SI)
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x1c, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 480(SI)
+	VMOVDQU    736(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1568(BX)
+	VMOVDQU    736(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1632(BX)
+	VMOVDQU    736(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1696(BX)
+	VMOVDQU    736(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1760(BX)
+	VMOVDQU    800(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1824(BX)
+	VMOVDQU    800(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1888(BX)
+	VMOVDQU    800(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 1952(BX)
+	VMOVDQU    800(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2016(BX)
+	VMOVDQU    1056(DX), Y2
+	VMOVDQU    96(DX), Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 544(SI)
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 608(SI)
+	VMOVDQU    928(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2080(BX)
+	VMOVDQU    928(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2144(BX)
+	VMOVDQU    928(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2208(BX)
+	VMOVDQU    928(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2272(BX)
+	VMOVDQU    992(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2336(BX)
+	VMOVDQU    992(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2400(BX)
+	VMOVDQU    992(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2464(BX)
+	VMOVDQU    992(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2528(BX)
+	VMOVDQU    1248(DX), Y2
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x08, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 672(SI)
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x0c, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 736(SI)
+	VMOVDQU    1120(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2592(BX)
+	VMOVDQU    1120(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2656(BX)
+	VMOVDQU    1120(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2720(BX)
+	VMOVDQU    1120(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2784(BX)
+	VMOVDQU    1184(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2848(BX)
+	VMOVDQU    1184(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2912(BX)
+	VMOVDQU    1184(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 2976(BX)
+	VMOVDQU    1184(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3040(BX)
+	VMOVDQU    1440(DX), Y2
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x10, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 800(SI)
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x14, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 864(SI)
+	VMOVDQU    1312(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3104(BX)
+	VMOVDQU    1312(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x02, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3168(BX)
+	VMOVDQU    1312(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSLLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3232(BX)
+	VMOVDQU    1312(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x03, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3296(BX)
+	VMOVDQU    1376(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VMOVDQU    Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3360(BX)
+	VMOVDQU    1376(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x04, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3424(BX)
+	VMOVDQU    1376(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x01, Y2, Y4
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3488(BX)
+	VMOVDQU    1376(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y3, Y3
+	VPSHUFB    Y3, Y0, Y3
+	VMOVDQU    Y3, 3552(BX)
+	VMOVDQU    1632(DX), Y2
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x18, Y3, Y3
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 928(SI)
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x1c, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
+	VMULPS     Y1, Y3, Y3
+	VMOVUPS    Y3, 992(SI)
+	VMOVDQU    1504(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x02, Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3616(BX)
+	VMOVDQU    1504(DX), Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x02, Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3680(BX)
+	VMOVDQU    1504(DX), Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSLLD     $0x01, Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3744(BX)
+	VMOVDQU    1504(DX), Y1
+	VPSRLD     $0x02, Y1, Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x03, Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3808(BX)
+	VMOVDQU    1568(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VMOVDQU    Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3872(BX)
+	VMOVDQU    1568(DX), Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x04, Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 3936(BX)
+	VMOVDQU    1568(DX), Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x01, Y2, Y3
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
+	VPOR       Y3, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 4000(BX)
+	VMOVDQU    1568(DX), Y1
+	VPSRLD     $0x02, Y1, Y1
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x05, Y2, Y2
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
+	VPOR       Y2, Y1, Y1
+	VPSHUFB    Y1, Y0, Y1
+	VMOVDQU    Y1, 4064(BX)
+	ADDQ       $0x20, CX
+	ADDQ       $0x00000680, DX
+	ADDQ       $0x00001000, BX
+	ADDQ       $0x00000400, SI
+	DECQ       AX
+	JNZ        block
+	VZEROUPPER
+	RET

@@ -7,17 +7,16 @@
 // func Expand_iq3_xxsx16_codes_16x32_avx2(a *byte)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·Expand_iq3_xxsx16_codes_16x32_avx2(SB), NOSPLIT, $0-8
-	MOVQ  a+0(FP), AX
-	MOVQ  (AX), CX
-	MOVQ  8(AX), DX
-	MOVQ  72(AX), BX
-	MOVQ  80(AX), SI
-	MOVQ  32(AX), AX
-	LEAQ  points_iq3_xxsx16_avx2<>+0(SB), DI
-	VPXOR Y0, Y0, Y0
+	MOVQ a+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ 8(AX), DX
+	MOVQ 72(AX), BX
+	MOVQ 80(AX), SI
+	MOVQ 32(AX), AX
+	LEAQ points_iq3_xxsx16_avx2<>+0(SB), DI
 
 block:
-	LEAQ (DX), R8
+	LEAQ 64(DX), R8
 	MOVQ BX, R9
 	MOVQ $0x00000008, R10
 
@@ -410,1090 +409,1071 @@ sub:
 	ADDQ       $0x00000200, R9
 	DECQ       R10
 	JNZ        sub
-	VCVTPH2PS  (CX), Y1
-	VMOVDQU    128(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    128(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, (SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      (BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, (BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      64(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 64(BX)
+	VCVTPH2PS  (CX), Y0
+	VMOVDQU    192(DX), Y1
+	VMOVDQU    (DX), Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, (SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      (BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, (BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      64(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 64(BX)
 	PREFETCHT0 2048(DX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      128(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 128(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      192(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 192(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      256(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 256(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      128(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 128(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      192(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 192(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      256(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 256(BX)
 	PREFETCHT0 2112(DX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      320(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 320(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      384(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 384(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      320(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 320(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      384(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 384(BX)
 	PREFETCHT0 2176(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      448(BX), Y3, Y2
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      448(BX), Y2, Y1
+	VPSUBB     Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 448(BX)
+	VMOVDQU    384(DX), Y1
+	VMOVDQU    (DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 64(SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      512(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 448(BX)
-	VMOVDQU    320(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    320(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 64(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      512(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 512(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      576(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 576(BX)
+	VMOVDQU    Y2, 512(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      576(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 576(BX)
 	PREFETCHT0 2240(DX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      640(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 640(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      704(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 704(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      768(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 768(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      640(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 640(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      704(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 704(BX)
 	PREFETCHT0 2304(DX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      832(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 832(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      896(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 896(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      768(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 768(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      832(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 832(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      896(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 896(BX)
 	PREFETCHT0 2368(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      960(BX), Y3, Y2
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      960(BX), Y2, Y1
+	VPSUBB     Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 960(BX)
+	VMOVDQU    576(DX), Y1
+	VMOVDQU    (DX), Y2
+	VPSRLD     $0x08, Y2, Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 128(SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1024(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 960(BX)
-	VMOVDQU    512(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    512(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 128(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1024(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1024(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1088(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1088(BX)
+	VMOVDQU    Y2, 1024(BX)
 	PREFETCHT0 2432(DX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1152(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1152(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1216(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1216(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1280(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1280(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1088(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1088(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1152(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1152(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1216(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1216(BX)
 	PREFETCHT0 2496(DX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1344(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1344(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1408(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1408(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      1280(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1280(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      1344(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1344(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      1408(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1408(BX)
 	PREFETCHT0 2560(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      1472(BX), Y3, Y2
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      1472(BX), Y2, Y1
+	VPSUBB     Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1472(BX)
+	VMOVDQU    768(DX), Y1
+	VMOVDQU    (DX), Y2
+	VPSRLD     $0x0c, Y2, Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 192(SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1536(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1472(BX)
-	VMOVDQU    704(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    704(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 192(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1536(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1536(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1600(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1600(BX)
+	VMOVDQU    Y2, 1536(BX)
 	PREFETCHT0 2624(DX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1664(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1664(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1728(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1728(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1792(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1792(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1600(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1600(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1664(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1664(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1728(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1728(BX)
 	PREFETCHT0 2688(DX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1856(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1856(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1920(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1920(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      1792(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1792(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      1856(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1856(BX)
 	PREFETCHT0 2752(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      1984(BX), Y3, Y2
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      1920(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1984(BX)
-	VMOVDQU    896(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    896(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 256(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2048(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2048(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2112(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2112(BX)
+	VMOVDQU    Y2, 1920(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      1984(BX), Y2, Y1
+	VPSUBB     Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1984(BX)
+	VMOVDQU    960(DX), Y1
+	VMOVDQU    (DX), Y2
+	VPSRLD     $0x10, Y2, Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 256(SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2048(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2048(BX)
 	PREFETCHT0 2816(DX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2176(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2176(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2240(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2240(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2304(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2304(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2112(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2112(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2176(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2176(BX)
 	PREFETCHT0 2880(DX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2368(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2368(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2432(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2432(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2240(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2240(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      2304(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2304(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      2368(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2368(BX)
 	PREFETCHT0 2944(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      2496(BX), Y3, Y2
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      2432(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2496(BX)
-	VMOVDQU    1088(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    1088(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 320(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2560(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2560(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2624(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2624(BX)
+	VMOVDQU    Y2, 2432(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      2496(BX), Y2, Y1
+	VPSUBB     Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2496(BX)
+	VMOVDQU    1152(DX), Y1
+	VMOVDQU    (DX), Y2
+	VPSRLD     $0x14, Y2, Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 320(SI)
 	PREFETCHT0 3008(DX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2688(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2688(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2752(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2752(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2816(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2816(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2560(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2560(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2624(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2624(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2688(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2688(BX)
 	PREFETCHT0 3072(DX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2880(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2880(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2944(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2944(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2752(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2752(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      2816(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2816(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      2880(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2880(BX)
 	PREFETCHT0 3136(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3008(BX), Y3, Y2
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      2944(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3008(BX)
-	VMOVDQU    1280(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    1280(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 384(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3072(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3072(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3136(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3136(BX)
+	VMOVDQU    Y2, 2944(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      3008(BX), Y2, Y1
+	VPSUBB     Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3008(BX)
+	VMOVDQU    1344(DX), Y1
+	VMOVDQU    (DX), Y2
+	VPSRLD     $0x18, Y2, Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 384(SI)
 	PREFETCHT0 3200(DX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3200(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3200(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3264(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3264(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3328(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3328(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      3072(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3072(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      3136(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3136(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      3200(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3200(BX)
 	PREFETCHT0 3264(DX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3392(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3392(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3456(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3456(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      3264(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3264(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      3328(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3328(BX)
 	PREFETCHT0 3328(DX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3520(BX), Y3, Y2
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      3392(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3520(BX)
-	VMOVDQU    1472(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    1472(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 448(SI)
-	VPSLLD     $0x07, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3584(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
+	VMOVDQU    Y2, 3392(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      3456(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3456(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      3520(BX), Y2, Y1
+	VPSUBB     Y2, Y1, Y1
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3584(BX)
-	VPSLLD     $0x03, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3648(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3648(BX)
+	VMOVDQU    Y1, 3520(BX)
+	VMOVDQU    1536(DX), Y1
+	VMOVDQU    (DX), Y2
+	VPSRLD     $0x1c, Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 448(SI)
 	PREFETCHT0 3392(DX)
-	VPSLLD     $0x06, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3712(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3712(BX)
-	VPSLLD     $0x02, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3776(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3776(BX)
-	VPSLLD     $0x05, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3840(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3840(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPXOR      3584(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3584(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPXOR      3648(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3648(BX)
 	PREFETCHT0 3456(DX)
-	VPSLLD     $0x01, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3904(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3904(BX)
-	VPSLLD     $0x04, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3968(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3968(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPXOR      3712(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3712(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPXOR      3776(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3776(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      3840(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3840(BX)
 	PREFETCHT0 3520(DX)
-	VMOVDQU    Y2, Y2
-	VPCMPGTB   Y2, Y0, Y2
-	VPXOR      4032(BX), Y2, Y1
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      3904(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3904(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      3968(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3968(BX)
+	PREFETCHT0 3584(DX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_08800440<>+0(SB), Y1, Y1
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y1, Y1
+	VPXOR      4032(BX), Y1, Y0
+	VPSUBB     Y1, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 4032(BX)
+	VCVTPH2PS  16(CX), Y0
+	VMOVDQU    224(DX), Y1
+	VMOVDQU    32(DX), Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 32(SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      32(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 32(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      96(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 96(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      160(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 160(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      224(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 224(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      288(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 288(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      352(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 352(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      416(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 416(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      480(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4032(BX)
-	VCVTPH2PS  16(CX), Y1
-	VMOVDQU    160(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    160(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 32(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      32(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 32(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      96(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 96(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      160(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 160(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      224(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 224(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      288(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 288(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      352(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 352(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      416(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 416(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      480(BX), Y3, Y2
+	VMOVDQU    Y1, 480(BX)
+	VMOVDQU    416(DX), Y1
+	VMOVDQU    32(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 96(SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      544(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 480(BX)
-	VMOVDQU    352(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    352(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 96(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      544(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 544(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      608(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 608(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      672(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 672(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      736(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 736(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      800(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 800(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      864(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 864(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      928(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 928(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      992(BX), Y3, Y2
+	VMOVDQU    Y2, 544(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      608(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 992(BX)
-	VMOVDQU    544(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    544(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 160(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1056(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1056(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1120(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1120(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1184(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1184(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1248(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1248(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1312(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1312(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1376(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1376(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1440(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1440(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      1504(BX), Y3, Y2
+	VMOVDQU    Y2, 608(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      672(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1504(BX)
-	VMOVDQU    736(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    736(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 224(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1568(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1568(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1632(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1632(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1696(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1696(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1760(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1760(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1824(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1824(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1888(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1888(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      1952(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1952(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      2016(BX), Y3, Y2
+	VMOVDQU    Y2, 672(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      736(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2016(BX)
-	VMOVDQU    928(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    928(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 288(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2080(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2080(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2144(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2144(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2208(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2208(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2272(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2272(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2336(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2336(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2400(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2400(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2464(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2464(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      2528(BX), Y3, Y2
+	VMOVDQU    Y2, 736(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      800(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2528(BX)
-	VMOVDQU    1120(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    1120(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 352(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2592(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2592(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2656(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2656(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2720(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2720(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2784(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2784(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2848(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2848(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2912(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2912(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      2976(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2976(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3040(BX), Y3, Y2
+	VMOVDQU    Y2, 800(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      864(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3040(BX)
-	VMOVDQU    1312(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    1312(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 416(SI)
-	VPSLLD     $0x07, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3104(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3104(BX)
-	VPSLLD     $0x03, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3168(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3168(BX)
-	VPSLLD     $0x06, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3232(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3232(BX)
-	VPSLLD     $0x02, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3296(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3296(BX)
-	VPSLLD     $0x05, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3360(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3360(BX)
-	VPSLLD     $0x01, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3424(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3424(BX)
-	VPSLLD     $0x04, Y2, Y4
-	VPCMPGTB   Y4, Y0, Y4
-	VPXOR      3488(BX), Y4, Y3
-	VPSUBB     Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3488(BX)
-	VMOVDQU    Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3552(BX), Y3, Y2
+	VMOVDQU    Y2, 864(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      928(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3552(BX)
-	VMOVDQU    1504(DX), Y2
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y3
-	VPSLLD     $0x08, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x10, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPSLLD     $0x04, Y3, Y4
-	VPXOR      Y4, Y3, Y3
-	VPAND      dwords_avx2_0fffffff<>+0(SB), Y2, Y2
-	VPAND      dwords_avx2_f0000000<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    1504(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 480(SI)
-	VPSLLD     $0x07, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3616(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3616(BX)
-	VPSLLD     $0x03, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3680(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3680(BX)
-	VPSLLD     $0x06, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3744(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3744(BX)
-	VPSLLD     $0x02, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3808(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3808(BX)
-	VPSLLD     $0x05, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3872(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3872(BX)
-	VPSLLD     $0x01, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      3936(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3936(BX)
-	VPSLLD     $0x04, Y2, Y3
-	VPCMPGTB   Y3, Y0, Y3
-	VPXOR      4000(BX), Y3, Y1
-	VPSUBB     Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4000(BX)
-	VMOVDQU    Y2, Y2
-	VPCMPGTB   Y2, Y0, Y2
-	VPXOR      4064(BX), Y2, Y1
+	VMOVDQU    Y2, 928(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      992(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
 	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4064(BX)
+	VMOVDQU    Y1, 992(BX)
+	VMOVDQU    608(DX), Y1
+	VMOVDQU    32(DX), Y2
+	VPSRLD     $0x08, Y2, Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 160(SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1056(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1056(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1120(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1120(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1184(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1184(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1248(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1248(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      1312(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1312(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      1376(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1376(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      1440(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1440(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      1504(BX), Y2, Y1
+	VPSUBB     Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1504(BX)
+	VMOVDQU    800(DX), Y1
+	VMOVDQU    32(DX), Y2
+	VPSRLD     $0x0c, Y2, Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 224(SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1568(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1568(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1632(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1632(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1696(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1696(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      1760(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1760(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      1824(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1824(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      1888(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1888(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      1952(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 1952(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      2016(BX), Y2, Y1
+	VPSUBB     Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2016(BX)
+	VMOVDQU    992(DX), Y1
+	VMOVDQU    32(DX), Y2
+	VPSRLD     $0x10, Y2, Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 288(SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2080(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2080(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2144(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2144(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2208(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2208(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2272(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2272(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      2336(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2336(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      2400(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2400(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      2464(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2464(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      2528(BX), Y2, Y1
+	VPSUBB     Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2528(BX)
+	VMOVDQU    1184(DX), Y1
+	VMOVDQU    32(DX), Y2
+	VPSRLD     $0x14, Y2, Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 352(SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2592(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2592(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2656(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2656(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2720(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2720(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      2784(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2784(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      2848(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2848(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      2912(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2912(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      2976(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 2976(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      3040(BX), Y2, Y1
+	VPSUBB     Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3040(BX)
+	VMOVDQU    1376(DX), Y1
+	VMOVDQU    32(DX), Y2
+	VPSRLD     $0x18, Y2, Y2
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 416(SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      3104(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3104(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      3168(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3168(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      3232(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3232(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y3, Y3
+	VPXOR      3296(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3296(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      3360(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3360(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      3424(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3424(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
+	VPAND      dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y3, Y3
+	VPXOR      3488(BX), Y3, Y2
+	VPSUBB     Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3488(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      3552(BX), Y2, Y1
+	VPSUBB     Y2, Y1, Y1
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3552(BX)
+	VMOVDQU    1568(DX), Y1
+	VMOVDQU    32(DX), Y2
+	VPSRLD     $0x1c, Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     dwords_avx2_3f000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    Y2, 480(SI)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPXOR      3616(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3616(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPXOR      3680(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3680(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPXOR      3744(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3744(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_02200110<>+0(SB), Y2, Y2
+	VPXOR      3808(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3808(BX)
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      3872(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3872(BX)
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      3936(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 3936(BX)
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y2
+	VPAND      dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y2, Y2
+	VPXOR      4000(BX), Y2, Y0
+	VPSUBB     Y2, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 4000(BX)
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_08800440<>+0(SB), Y1, Y1
+	VPCMPEQB   dwords_avx2_08800440<>+0(SB), Y1, Y1
+	VPXOR      4064(BX), Y1, Y0
+	VPSUBB     Y1, Y0, Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VMOVDQU    Y0, 4064(BX)
 	ADDQ       $0x20, CX
-	ADDQ       $0x00000600, DX
+	ADDQ       $0x00000640, DX
 	ADDQ       $0x00001000, BX
 	ADDQ       $0x00000200, SI
 	DECQ       AX
@@ -2527,41 +2507,23 @@ DATA points_iq3_xxsx16_avx2<>+1022(SB)/1, $0x34
 DATA points_iq3_xxsx16_avx2<>+1023(SB)/1, $0x3e
 GLOBL points_iq3_xxsx16_avx2<>(SB), RODATA|NOPTR, $1024
 
-DATA dwords_avx2_0fffffff<>+0(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+4(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+8(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+12(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+16(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+20(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+24(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+28(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+32(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+36(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+40(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+44(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+48(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+52(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+56(SB)/4, $0x0fffffff
-DATA dwords_avx2_0fffffff<>+60(SB)/4, $0x0fffffff
-GLOBL dwords_avx2_0fffffff<>(SB), RODATA|NOPTR, $64
-
-DATA dwords_avx2_f0000000<>+0(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+4(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+8(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+12(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+16(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+20(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+24(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+28(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+32(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+36(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+40(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+44(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+48(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+52(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+56(SB)/4, $0xf0000000
-DATA dwords_avx2_f0000000<>+60(SB)/4, $0xf0000000
-GLOBL dwords_avx2_f0000000<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx2_0000000f<>+0(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+4(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+8(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+12(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+16(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+20(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+24(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+28(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+32(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+36(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+40(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+44(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+48(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+52(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+56(SB)/4, $0x0000000f
+DATA dwords_avx2_0000000f<>+60(SB)/4, $0x0000000f
+GLOBL dwords_avx2_0000000f<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_3f000000<>+0(SB)/4, $0x3f000000
 DATA dwords_avx2_3f000000<>+4(SB)/4, $0x3f000000
@@ -2581,6 +2543,90 @@ DATA dwords_avx2_3f000000<>+56(SB)/4, $0x3f000000
 DATA dwords_avx2_3f000000<>+60(SB)/4, $0x3f000000
 GLOBL dwords_avx2_3f000000<>(SB), RODATA|NOPTR, $64
 
+DATA shuffle_avx2_0_0_0_0<>+0(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+1(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+2(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+3(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+4(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+5(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+6(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+7(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+8(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+9(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+10(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+11(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+12(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+13(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+14(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+15(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+16(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+17(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+18(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+19(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+20(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+21(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+22(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+23(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+24(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+25(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+26(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+27(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+28(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+29(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+30(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+31(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+32(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+33(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+34(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+35(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+36(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+37(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+38(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+39(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+40(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+41(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+42(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+43(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+44(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+45(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+46(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+47(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+48(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+49(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+50(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+51(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+52(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+53(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+54(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+55(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+56(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+57(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+58(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+59(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+60(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+61(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+62(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+63(SB)/1, $0x0c
+GLOBL shuffle_avx2_0_0_0_0<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx2_02200110<>+0(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+4(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+8(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+12(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+16(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+20(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+24(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+28(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+32(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+36(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+40(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+44(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+48(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+52(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+56(SB)/4, $0x02200110
+DATA dwords_avx2_02200110<>+60(SB)/4, $0x02200110
+GLOBL dwords_avx2_02200110<>(SB), RODATA|NOPTR, $64
+
 DATA dwords_avx2_80808080<>+0(SB)/4, $0x80808080
 DATA dwords_avx2_80808080<>+4(SB)/4, $0x80808080
 DATA dwords_avx2_80808080<>+8(SB)/4, $0x80808080
@@ -2598,3 +2644,219 @@ DATA dwords_avx2_80808080<>+52(SB)/4, $0x80808080
 DATA dwords_avx2_80808080<>+56(SB)/4, $0x80808080
 DATA dwords_avx2_80808080<>+60(SB)/4, $0x80808080
 GLOBL dwords_avx2_80808080<>(SB), RODATA|NOPTR, $64
+
+DATA shuffle_avx2_1_1_1_1<>+0(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+1(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+2(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+3(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+4(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+5(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+6(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+7(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+8(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+9(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+10(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+11(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+12(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+13(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+14(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+15(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+16(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+17(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+18(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+19(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+20(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+21(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+22(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+23(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+24(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+25(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+26(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+27(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+28(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+29(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+30(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+31(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+32(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+33(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+34(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+35(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+36(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+37(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+38(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+39(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+40(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+41(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+42(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+43(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+44(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+45(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+46(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+47(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+48(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+49(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+50(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+51(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+52(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+53(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+54(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+55(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+56(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+57(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+58(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+59(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+60(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+61(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+62(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+63(SB)/1, $0x0d
+GLOBL shuffle_avx2_1_1_1_1<>(SB), RODATA|NOPTR, $64
+
+DATA shuffle_avx2_2_2_2_2<>+0(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+1(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+2(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+3(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+4(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+5(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+6(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+7(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+8(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+9(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+10(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+11(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+12(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+13(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+14(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+15(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+16(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+17(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+18(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+19(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+20(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+21(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+22(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+23(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+24(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+25(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+26(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+27(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+28(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+29(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+30(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+31(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+32(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+33(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+34(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+35(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+36(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+37(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+38(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+39(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+40(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+41(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+42(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+43(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+44(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+45(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+46(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+47(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+48(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+49(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+50(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+51(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+52(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+53(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+54(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+55(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+56(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+57(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+58(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+59(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+60(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+61(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+62(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+63(SB)/1, $0x0e
+GLOBL shuffle_avx2_2_2_2_2<>(SB), RODATA|NOPTR, $64
+
+DATA shuffle_avx2_3_3_3_3<>+0(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+1(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+2(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+3(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+4(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+5(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+6(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+7(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+8(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+9(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+10(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+11(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+12(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+13(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+14(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+15(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+16(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+17(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+18(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+19(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+20(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+21(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+22(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+23(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+24(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+25(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+26(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+27(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+28(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+29(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+30(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+31(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+32(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+33(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+34(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+35(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+36(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+37(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+38(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+39(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+40(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+41(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+42(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+43(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+44(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+45(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+46(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+47(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+48(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+49(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+50(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+51(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+52(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+53(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+54(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+55(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+56(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+57(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+58(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+59(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+60(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+61(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+62(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+63(SB)/1, $0x0f
+GLOBL shuffle_avx2_3_3_3_3<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx2_08800440<>+0(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+4(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+8(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+12(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+16(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+20(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+24(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+28(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+32(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+36(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+40(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+44(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+48(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+52(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+56(SB)/4, $0x08800440
+DATA dwords_avx2_08800440<>+60(SB)/4, $0x08800440
+GLOBL dwords_avx2_08800440<>(SB), RODATA|NOPTR, $64

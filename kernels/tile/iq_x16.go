@@ -5,41 +5,44 @@ import (
 	"sync"
 )
 
-// The types of code books. A book index of 8 or 9 bits (of eight elements; 8 of four) stays: a kernel looks it up in registers. A longer one is
-// resolved: the layout holds the level numbers of the elements, and Unpack finds the index again, for the points of a book are distinct. That
-// takes more bytes, but a lookup among 512 points of four or 1024 of eight takes longer than reading them.
+// The types of code books. The index of a book of 256 points can stay: AVX-512 looks it up in registers. Any can be resolved: the layout then holds
+// the level numbers of the elements, and Unpack finds the index again, for the points of a book are distinct. That takes more bytes, but a lookup
+// among more points, or any without VPERMB, takes longer than reading them.
 //
 // In all of them a block is d[16] (halves) in stream 0, and in stream 1 items of [16] dwords. Below j is a sub-block of 32 columns, l one of its
-// four groups of eight, t one of its eight groups of four, c one of four elements; byte c of a dword is at bits 8c…8c+7.
+// four groups of eight, t one of its eight groups of four, h one of two halves; byte c of a dword is at bits 8c…8c+7. Scales s are nibbles.
 //
-//	signs    byte c, bit l+4h: sign of element 8l+4h+c. Types with seven signs in a group have none for the last element: its place,
-//	         bits 28…31, holds what else the type keeps there, and that sign makes the number of ones in the group even.
 //	levels   two items of 2-bit level numbers: item l/2, byte c, bits IQField(t)…: level of element 4t+c
+//	signs    byte c, bit IQSign(t): sign of element 4t+c, all eight of a group of eight
+//	index    of eight: byte l; its sign byte l has the sign of element 8l+4h+i at bit IQ2Place(h, i)
+//	         of four: two items, item h, byte c: index of elements 16h+4c…; sign of element 16h+4c+i: byte c, bit IQ3Place(h, i)
 const (
-	IQ1_Sx16Block = 1088 // nibbles of j: s and, at bit 3, whether the shift is up; 8 × levels
+	IQ1_Sx16Block = 1088 // s of j and, at bit 3, whether the shift is up; 8 × levels
 	IQ1_SHead     = 64
 
 	// IQ1_M has a second stream-0 field: half-words, bit g: the shift of the second group of eight of sixteen columns g is up.
 	IQ1_Mx16D     = 64
 	IQ1_Mx16Up    = 32
-	IQ1_Mx16Block = 1152 // [2] nibbles of sixteen columns: s and the shift of their first group; 8 × levels
+	IQ1_Mx16Block = 1152 // [2] s of sixteen columns and the shift of their first group; 8 × levels
 	IQ1_MHead     = 128
 
-	IQ2_XXSx16Block = 1024 // 8 × (index, byte l; signs, over them s)
-	IQ2_XSx16Block  = 1152 // [2] nibbles s of sixteen columns; 8 × (low byte of index, byte l; signs, over them bit 8 of index l)
-	IQ2_XSHead      = 128
-	IQ2Sub          = 128
+	IQ2_XXSx16Block = 1088 // s of j; 8 × (index, signs)
+	IQ2IHead        = 64
+	IQ2ISub         = 128
 
-	IQ2Lx16Block = 1664 // resolved: [2] nibbles s of sixteen columns; 8 × (levels, signs)
-	IQ2LHead     = 128
-	IQ2LSub      = 192
+	IQ2_XXSLx16Block = 1600 // s of j; 8 × (levels, signs)
+	IQ2_XXSLHead     = 64
+	IQ2Lx16Block     = 1664 // [2] s of sixteen columns; 8 × (levels, signs)
+	IQ2LHead         = 128
+	IQ2LSub          = 192
 
-	IQ3_XXSx16Block = 1536 // 8 × ([2] index, bytes t; signs, over them s)
-	IQ3Sub          = 192
+	IQ3_XXSx16Block = 1600 // s of j; 8 × (index, signs)
+	IQ3IHead        = 64
+	IQ3ISub         = 192
 
-	IQ3_Sx16Block = 2112 // nibbles s of j; 8 × [4] nibbles (level + 8, or 7 − level where negative): item i: vectors t = i low, i + 4 high
-	IQ3_SHead     = 64
-	IQ3SSub       = 256
+	IQ3Nx16Block = 2112 // s of j; 8 × [4] nibbles: item i: vectors t = i low, i + 4 high
+	IQ3NHead     = 64
+	IQ3NSub      = 256
 
 	IQx16D = 32 // bytes of stream 0
 )
@@ -50,6 +53,12 @@ func IQField(t int) int { return [4]int{4, 0, 6, 2}[t&3] }
 
 // IQSign is the bit of the sign bytes that holds the signs of group of four t.
 func IQSign(t int) int { return t>>1 | t&1<<2 }
+
+// IQ2Place and IQ3Place are the bits of signs beside an index, see above.
+func IQ2Place(h, i int) int { return [4]int{4, 5, 0, 1}[i] + 2*h }
+
+// IQ3Place: see IQ2Place.
+func IQ3Place(h, i int) int { return [4]int{4, 0, 5, 1}[i] + 2*h }
 
 // Book is a code book: per point the level numbers of its elements, least significant first, Bits each.
 type Book struct {
@@ -170,25 +179,54 @@ func (t iqBlock) layout(id ID, name string, typ Type) *Layout {
 
 var le = binary.LittleEndian
 
-// signs7 and its inverse take the word of IQ2_XXS and IQ3_XXS: four times seven signs, and s.
-func signs7(w uint32) uint32 {
-	return crossSigns(w&127|w<<1&(127<<8)|w<<2&(127<<16)|w<<3&(127<<24)) | w&0xf0000000
+// allSigns completes the 4 × 7 signs of IQ2_XXS and IQ3_XXS, and someSigns takes the eighth ones away.
+func allSigns(w uint32) (signs uint32) {
+	for l := range 4 {
+		signs |= uint32(evenSigns(w>>(7*l))) << (8 * l)
+	}
+	return signs
 }
 
-func unsigns7(v uint32) uint32 {
-	x := crossSigns(v & 0x0fffffff)
-	return x&127 | x>>1&(127<<7) | x>>2&(127<<14) | x>>3&(127<<21) | v&0xf0000000
+func someSigns(x uint32) uint32 { return x&127 | x>>1&(127<<7) | x>>2&(127<<14) | x>>3&(127<<21) }
+
+// signOrder moves bit e to bit to[e].
+type signOrder [32]uint8
+
+func (o *signOrder) put(x uint32) (v uint32) {
+	for e, to := range o {
+		v |= x >> e & 1 << to
+	}
+	return v
 }
+
+func (o *signOrder) take(v uint32) (x uint32) {
+	for e, to := range o {
+		x |= v >> to & 1 << e
+	}
+	return x
+}
+
+var signs2, signs3 = func() (a, b signOrder) {
+	for e := range a {
+		a[e] = uint8(e&^7 + IQ2Place(e>>2&1, e&3))
+		b[e] = uint8(e>>2&3*8 + IQ3Place(e>>4, e&3))
+	}
+	return a, b
+}()
 
 var (
 	IQ1_Sx16 = iqBlock{50, IQx16D, IQ1_Sx16Block, packIQ1_S, unpackIQ1_S}.layout(32, "iq1_sx16", IQ1_S)
 	IQ1_Mx16 = iqBlock{56, IQ1_Mx16D, IQ1_Mx16Block, packIQ1_M, unpackIQ1_M}.layout(33, "iq1_mx16", IQ1_M)
 
 	IQ2_XXSx16 = iqBlock{66, IQx16D, IQ2_XXSx16Block, packIQ2_XXS, unpackIQ2_XXS}.layout(34, "iq2_xxsx16", IQ2_XXS)
-	IQ2_XSx16  = iqBlock{74, IQx16D, IQ2_XSx16Block, packIQ2_XS, unpackIQ2_XS}.layout(35, "iq2_xsx16", IQ2_XS)
+	IQ2_XSx16  = iqBlock{74, IQx16D, IQ2Lx16Block, packIQ2_XS, unpackIQ2_XS}.layout(35, "iq2_xsx16", IQ2_XS)
 	IQ2_Sx16   = iqBlock{82, IQx16D, IQ2Lx16Block, packIQ2_S, unpackIQ2_S}.layout(36, "iq2_sx16", IQ2_S)
 	IQ3_XXSx16 = iqBlock{98, IQx16D, IQ3_XXSx16Block, packIQ3_XXS, unpackIQ3_XXS}.layout(37, "iq3_xxsx16", IQ3_XXS)
-	IQ3_Sx16   = iqBlock{110, IQx16D, IQ3_Sx16Block, packIQ3_S, unpackIQ3_S}.layout(38, "iq3_sx16", IQ3_S)
+	IQ3_Sx16   = iqBlock{110, IQx16D, IQ3Nx16Block, packIQ3_S, unpackIQ3_S}.layout(38, "iq3_sx16", IQ3_S)
+
+	// The resolved forms of what the sets with VPERMB take by index.
+	IQ2_XXSLx16 = iqBlock{66, IQx16D, IQ2_XXSLx16Block, packIQ2_XXSL, unpackIQ2_XXSL}.layout(39, "iq2_xxslx16", IQ2_XXS)
+	IQ3_XXSLx16 = iqBlock{98, IQx16D, IQ3Nx16Block, packIQ3_XXSL, unpackIQ3_XXSL}.layout(40, "iq3_xxslx16", IQ3_XXS)
 )
 
 func packIQ1_S(src, d0 []byte, d1 items) {
@@ -257,48 +295,23 @@ func unpackIQ1_M(src, d0 []byte, d1 items) {
 
 func packIQ2_XXS(src, d0 []byte, d1 items) {
 	copy(d0[:2], src)
+	head := uint32(0)
 	for j := range 8 {
-		d1.put(2*j, le.Uint32(src[2+8*j:]))
-		d1.put(2*j+1, signs7(le.Uint32(src[6+8*j:])))
+		d, w := d1.from(IQ2IHead+IQ2ISub*j), le.Uint32(src[6+8*j:])
+		head |= w >> 28 << (4 * j)
+		d.put(0, le.Uint32(src[2+8*j:]))
+		d.put(1, signs2.put(allSigns(w)))
 	}
+	d1.put(0, head)
 }
 
 func unpackIQ2_XXS(src, d0 []byte, d1 items) {
 	copy(src, d0[:2])
+	head := d1.get(0)
 	for j := range 8 {
-		le.PutUint32(src[2+8*j:], d1.get(2*j))
-		le.PutUint32(src[6+8*j:], unsigns7(d1.get(2*j+1)))
-	}
-}
-
-func packIQ2_XS(src, d0 []byte, d1 items) {
-	copy(d0[:2], src)
-	d1.put(0, le.Uint32(src[66:]))
-	d1.put(1, le.Uint32(src[70:]))
-	for j := range 8 {
-		d := d1.from(IQ2_XSHead + IQ2Sub*j)
-		var low, signs uint32
-		for l := range 4 {
-			w := uint32(le.Uint16(src[2+8*j+2*l:]))
-			low |= w & 255 << (8 * l)
-			signs |= (w>>9 | w>>8&1<<7) << (8 * l)
-		}
-		d.put(0, low)
-		d.put(1, crossSigns(signs))
-	}
-}
-
-func unpackIQ2_XS(src, d0 []byte, d1 items) {
-	copy(src, d0[:2])
-	le.PutUint32(src[66:], d1.get(0))
-	le.PutUint32(src[70:], d1.get(1))
-	for j := range 8 {
-		d := d1.from(IQ2_XSHead + IQ2Sub*j)
-		low, signs := d.get(0), crossSigns(d.get(1))
-		for l := range 4 {
-			s := signs >> (8 * l) & 255
-			le.PutUint16(src[2+8*j+2*l:], uint16(low>>(8*l)&255|s>>7<<8|s&127<<9))
-		}
+		d := d1.from(IQ2IHead + IQ2ISub*j)
+		le.PutUint32(src[2+8*j:], d.get(0))
+		le.PutUint32(src[6+8*j:], someSigns(signs2.take(d.get(1)))|head>>(4*j)<<28)
 	}
 }
 
@@ -334,21 +347,129 @@ func unpackIQ2_S(src, d0 []byte, d1 items) {
 
 func packIQ3_XXS(src, d0 []byte, d1 items) {
 	copy(d0[:2], src)
+	head := uint32(0)
 	for j := range 8 {
-		d := d1.from(IQ3Sub * j)
+		d, w := d1.from(IQ3IHead+IQ3ISub*j), le.Uint32(src[66+4*j:])
+		head |= w >> 28 << (4 * j)
 		d.put(0, le.Uint32(src[2+8*j:]))
 		d.put(1, le.Uint32(src[6+8*j:]))
-		d.put(2, signs7(le.Uint32(src[66+4*j:])))
+		d.put(2, signs3.put(allSigns(w)))
 	}
+	d1.put(0, head)
 }
 
 func unpackIQ3_XXS(src, d0 []byte, d1 items) {
 	copy(src, d0[:2])
+	head := d1.get(0)
 	for j := range 8 {
-		d := d1.from(IQ3Sub * j)
+		d := d1.from(IQ3IHead + IQ3ISub*j)
 		le.PutUint32(src[2+8*j:], d.get(0))
 		le.PutUint32(src[6+8*j:], d.get(1))
-		le.PutUint32(src[66+4*j:], unsigns7(d.get(2)))
+		le.PutUint32(src[66+4*j:], someSigns(signs3.take(d.get(2)))|head>>(4*j)<<28)
+	}
+}
+
+func packIQ2_XXSL(src, d0 []byte, d1 items) {
+	copy(d0[:2], src)
+	head := uint32(0)
+	for j := range 8 {
+		d := d1.from(IQ2_XXSLHead + IQ2LSub*j)
+		w := le.Uint32(src[6+8*j:])
+		head |= w >> 28 << (4 * j)
+		for l := range 4 {
+			d.putLevels(l, BookIQ2XXS.Points[src[2+8*j+l]])
+		}
+		d.put(2, crossSigns(allSigns(w)))
+	}
+	d1.put(0, head)
+}
+
+func unpackIQ2_XXSL(src, d0 []byte, d1 items) {
+	copy(src, d0[:2])
+	head := d1.get(0)
+	for j := range 8 {
+		d := d1.from(IQ2_XXSLHead + IQ2LSub*j)
+		for l := range 4 {
+			src[2+8*j+l] = byte(BookIQ2XXS.find(d.levels(l)))
+		}
+		le.PutUint32(src[6+8*j:], someSigns(crossSigns(d.get(2)))|head>>(4*j)<<28)
+	}
+}
+
+func packIQ2_XS(src, d0 []byte, d1 items) {
+	copy(d0[:2], src)
+	d1.put(0, le.Uint32(src[66:]))
+	d1.put(1, le.Uint32(src[70:]))
+	for j := range 8 {
+		d := d1.from(IQ2LHead + IQ2LSub*j)
+		signs := uint32(0)
+		for l := range 4 {
+			w := le.Uint16(src[2+8*j+2*l:])
+			d.putLevels(l, BookIQ2XS.Points[w&511])
+			signs |= uint32(evenSigns(uint32(w>>9))) << (8 * l)
+		}
+		d.put(2, crossSigns(signs))
+	}
+}
+
+func unpackIQ2_XS(src, d0 []byte, d1 items) {
+	copy(src, d0[:2])
+	le.PutUint32(src[66:], d1.get(0))
+	le.PutUint32(src[70:], d1.get(1))
+	for j := range 8 {
+		d := d1.from(IQ2LHead + IQ2LSub*j)
+		signs := crossSigns(d.get(2))
+		for l := range 4 {
+			le.PutUint16(src[2+8*j+2*l:], BookIQ2XS.find(d.levels(l))|uint16(signs>>(8*l)&127)<<9)
+		}
+	}
+}
+
+// putFours and fours move the nibbles of group of four t: three bits of level and one of sign.
+func (d items) putFours(t int, v uint32) {
+	if t < 4 {
+		d.put(t, v)
+	} else {
+		d.or(t-4, v<<4)
+	}
+}
+
+func packIQ3_XXSL(src, d0 []byte, d1 items) {
+	copy(d0[:2], src)
+	head := uint32(0)
+	for j := range 8 {
+		d := d1.from(IQ3NHead + IQ3NSub*j)
+		w := le.Uint32(src[66+4*j:])
+		signs := allSigns(w)
+		head |= w >> 28 << (4 * j)
+		for t := range 8 {
+			p, v := uint32(BookIQ3XXS.Points[src[2+8*j+t]]), uint32(0)
+			for c := range 4 {
+				v |= (p>>(3*c)&7 | signs>>(4*t+c)&1<<3) << (8 * c)
+			}
+			d.putFours(t, v)
+		}
+	}
+	d1.put(0, head)
+}
+
+func unpackIQ3_XXSL(src, d0 []byte, d1 items) {
+	copy(src, d0[:2])
+	head := d1.get(0)
+	for j := range 8 {
+		d := d1.from(IQ3NHead + IQ3NSub*j)
+		signs := uint32(0)
+		for t := range 8 {
+			v := d.get(t&3) >> (t >> 2 * 4)
+			p := uint16(0)
+			for c := range 4 {
+				n := v >> (8 * c) & 15
+				p |= uint16(n&7) << (3 * c)
+				signs |= n >> 3 << (4*t + c)
+			}
+			src[2+8*j+t] = byte(BookIQ3XXS.find(p))
+		}
+		le.PutUint32(src[66+4*j:], someSigns(signs)|head>>(4*j)<<28)
 	}
 }
 
@@ -356,21 +477,16 @@ func packIQ3_S(src, d0 []byte, d1 items) {
 	copy(d0[:2], src)
 	d1.put(0, le.Uint32(src[106:]))
 	for j := range 8 {
-		d := d1.from(IQ3_SHead + IQ3SSub*j)
+		d := d1.from(IQ3NHead + IQ3NSub*j)
 		high, signs := src[66+j], le.Uint32(src[74+4*j:])
 		for t := range 8 {
 			p := uint32(BookIQ3S.Points[int(src[2+8*j+t])|int(high>>t&1)<<8])
 			v := uint32(0)
 			for c := range 4 {
 				n := p>>(3*c)&7 + 8
-				n ^= -(signs >> (4*t + c) & 1) & 15 // 8+l becomes 7−l
-				v |= n << (8*c + t>>2*4)
+				v |= (n ^ -(signs>>(4*t+c)&1)&15) << (8 * c) // 8+l becomes 7−l
 			}
-			if t < 4 {
-				d.put(t, v)
-			} else {
-				d.or(t-4, v)
-			}
+			d.putFours(t, v)
 		}
 	}
 }
@@ -379,7 +495,7 @@ func unpackIQ3_S(src, d0 []byte, d1 items) {
 	copy(src, d0[:2])
 	le.PutUint32(src[106:], d1.get(0))
 	for j := range 8 {
-		d := d1.from(IQ3_SHead + IQ3SSub*j)
+		d := d1.from(IQ3NHead + IQ3NSub*j)
 		high, signs := byte(0), uint32(0)
 		for t := range 8 {
 			v := d.get(t&3) >> (t >> 2 * 4)

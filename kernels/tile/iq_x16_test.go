@@ -91,7 +91,9 @@ func TestCrossSignsIsItsOwnInverse(t *testing.T) {
 	for range 1000 {
 		v := rand.Uint32()
 		require.Equal(t, v, crossSigns(crossSigns(v)))
-		require.Equal(t, v, unsigns7(signs7(v)))
+		require.Equal(t, v&0x0fffffff, someSigns(allSigns(v)))
+		require.Equal(t, v, signs2.take(signs2.put(v)))
+		require.Equal(t, v, signs3.take(signs3.put(v)))
 		require.Equal(t, v&255, gather(spread(v)))
 	}
 }

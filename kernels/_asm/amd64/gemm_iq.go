@@ -29,18 +29,21 @@ type booked struct {
 	begin func(w *state, j, h int)
 	code  func(w *state, j, t, h int, dst vec)
 	scale func(w *state, j, k, h int, dst vec)
-	// points are the elements of the book where an index is kept: without VPERMB it is looked up in memory, when weights are expanded.
+	// points is set where an index is kept.
 	points *points
 }
 
-// points says how the index of a group is found and what it stands for: per sub-block a dword of bytes of the index, one per group of
-// eight (of four: two dwords), and of 512 points of eight the ninth bits at bits 28… of the dword of signs.
+// points says how an index is found and what it stands for. A lookup by VPERMB gives one byte for each index, so that the bytes of a dword are
+// elements of four groups; activations are put into that order. Without VPERMB points are copied when weights are expanded.
 type points struct {
-	book   *tile.Book
-	at     int // offset of sub-block 0
-	sub    int // bytes to the next
-	fours  bool
-	signAt int // offset of the dword of signs in a sub-block
+	book    *tile.Book
+	at, sub int  // offset of sub-block 0, bytes to the next
+	fours   bool // an index is of four elements, else of eight
+	// order says which element of 32 byte i of the permuted activations is; plane emits the code vector of bytes 4p….
+	order func(i int) int
+	plane func(w *state, p, h int, dst vec)
+	// sign says where the sign of element e lies in the dword of signs.
+	sign func(e int) (byte, bit int)
 }
 
 // state is weights and what formats of code books keep in registers.
@@ -49,13 +52,14 @@ type state struct {
 	n      int
 	tables []operand.Op // of codes
 	masks  []operand.Op // the place of a sign
-	ctrl   []operand.Op // places of levels
+	ctrl   []operand.Op // places of levels, and of signs
 	books  [2][]operand.Op
 	k      []reg.OpmaskVirtual
 	upper  reg.OpmaskVirtual // bytes 2 and 3 of every dword
-	zero   vec
-	floats operand.Op // scales
-	shifts [2][4]vec  // IQ1: by group of eight
+	order  reg.VecVirtual    // of activations
+	stack  reg.GPVirtual     // the permuted ones
+	floats operand.Op        // scales
+	shifts [2][4]vec         // IQ1: by group of eight
 	signs  [2]vec
 	up     [2]vec // signs of the second half, two bits down
 	level  [2][4]vec
@@ -153,6 +157,14 @@ func (g *gen) gemvBooked(f booked, n int) {
 	p0, p1 := g.field(a, argP0), g.field(a, argP1)
 	w := &state{weights: &weights{gen: g, p0: g.GP64(), p1: g.GP64()}, n: n}
 	f.consts(w, n)
+	if f.points != nil {
+		w.order = g.YMM()
+		g.VMOVDQU32(g.table("order_"+f.layout, bytes64(func(i int) byte { return byte(f.points.order(i & 31)) })), w.order)
+		w.stack = g.GP64()
+		g.LEAQ(g.AllocLocal(32*n+32), w.stack)
+		g.ADDQ(operand.U8(31), w.stack)
+		g.ANDQ(operand.I32(-32), w.stack)
+	}
 
 	g.Label("tile")
 	g.MOVQ(p0, w.p0)
@@ -199,6 +211,11 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 	for j := range 8 {
 		xd := j * tile.Q8XBytes
 		f.begin(w, j, h)
+		for c := 0; f.points != nil && c < n; c++ {
+			v := g.YMM()
+			g.VPERMB(x.at(c, xd), w.order, v)
+			g.VMOVDQU32(v, mem(w.stack, 32*c))
+		}
 		for k := range f.groups {
 			g.Commentf("sub-block %d, scale %d", j, k)
 			d := g.dot(f.bits, n)
@@ -215,12 +232,19 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 					g.ahead(func(d int) operand.Mem { return mem(w.p1, d) }, line*64, 1)
 				}
 				v, abs := g.vec(), vec(nil)
-				f.code(w, j, item, h, v)
+				if f.points != nil {
+					f.points.plane(w, item, h, v)
+				} else {
+					f.code(w, j, item, h, v)
+				}
 				if magnitude {
 					v, abs = w.sign, v
 				}
 				for c := range n {
 					m := x.at(c, xd+item*4)
+					if f.points != nil {
+						m = mem(w.stack, 32*c+item*4)
+					}
 					if g.width == 64 {
 						d.add(c, v, nil, m, t, steps)
 						continue
@@ -339,22 +363,9 @@ func (g *gen) expandPoints(f booked) {
 	g.MOVQ(operand.U32(8), n)
 	g.Label("sub")
 	for r := range 16 {
-		var high reg.GPVirtual
-		if len(b.Points) > 256 {
-			high = g.GP64()
-			g.MOVL(mem(src, p.signAt+4*r), high.As32())
-		}
 		for l := range 32 / size {
 			i := g.GP64()
-			at := mem(src, l>>2*64+4*r+l&3)
-			g.MOVBLZX(at, i.As32())
-			if high != nil {
-				t := g.GP64()
-				g.MOVL(high.As32(), t.As32())
-				g.SHRL(operand.U8(20+l), t.As32())
-				g.ANDL(operand.U32(256), t.As32())
-				g.ORL(t.As32(), i.As32())
-			}
+			g.MOVBLZX(mem(src, l>>2*64+4*r+l&3), i.As32())
 			if p.fours {
 				g.MOVL(operand.Mem{Base: table, Index: i, Scale: 4}, i.As32())
 				g.MOVL(i.As32(), mem(dst, l*64+4*r))
@@ -383,8 +394,16 @@ func (g *gen) expandPoints(f booked) {
 				}
 				v, m := g.vec(), g.vec()
 				at := mem(codes, j*512+t*64+h*g.width)
-				w.shift(7-tile.IQSign(t), w.signs[h], m)
-				g.VPCMPGTB(m, w.zero, m)
+				var from [4]int
+				bit := uint32(0)
+				for i := range from {
+					byte, n := p.sign(4*t + i)
+					from[i] = byte
+					bit |= 1 << (8*i + n)
+				}
+				g.VPSHUFB(g.shuffle(from), w.signs[h], m)
+				g.VPAND(g.dwords(bit), m, m)
+				g.VPCMPEQB(g.dwords(bit), m, m)
 				g.VPXOR(at, m, v)
 				g.VPSUBB(m, v, v)
 				g.xor(g.dwords(0x80808080), v, v)

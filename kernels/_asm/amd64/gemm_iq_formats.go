@@ -140,36 +140,35 @@ func iq1m() booked {
 var (
 	signPlace  = [4]int{0, 4, 1, 5}
 	levelPlace = [4]int{4, 0, 4, 2}
-	eightPlace = [4]int{3, 0, 3, 0} // levels of three bits
 )
 
 // codeConsts makes the tables of signed levels, plus 128, and the masks of signs.
-func (w *state) codeConsts(name string, levels []int8, bits int, place [4]int, keep bool) {
+func (w *state) codeConsts(name string, levels []int8, bits int, signAt, levelAt [4]int, keep bool) {
 	w.tables, w.masks = nil, nil
 	for i := range 4 {
 		b := bytes64(func(x int) byte {
-			l, v := x>>place[i]&(1<<bits-1), 0
+			l, v := x>>levelAt[i]&(1<<bits-1), 0
 			if l < len(levels) {
 				v = int(levels[l])
 			}
-			if x>>signPlace[i]&1 == 1 {
+			if x>>signAt[i]&1 == 1 {
 				v = -v
 			}
 			return byte(v + 128)
 		})
 		w.tables = append(w.tables, w.keep(w.table("codes_"+name+"_"+string('0'+rune(i)), b), true))
-		w.masks = append(w.masks, w.keep(w.dwords(0x01010101<<signPlace[i]), keep))
+		w.masks = append(w.masks, w.keep(w.dwords(0x01010101<<signAt[i]), keep))
 	}
 }
 
-// signed turns the levels in dst into codes of group of four t.
-func (w *state) signed(t, h int, dst vec) {
+// signed turns the levels in dst into codes by a table; half of the signs lie two bits higher.
+func (w *state) signed(table, t, h int, dst vec) {
 	signs := w.signs[h]
 	if t > 3 {
 		signs = w.up[h]
 	}
-	w.VPTERNLOGD(operand.U8(0xd8), w.masks[t&3], signs, dst)
-	w.VPERMB(w.tables[t&3], dst, dst)
+	w.VPTERNLOGD(operand.U8(0xd8), w.masks[table], signs, dst)
+	w.VPERMB(w.tables[table], dst, dst)
 }
 
 func (w *state) loadSigns(off, h int) {
@@ -177,30 +176,6 @@ func (w *state) loadSigns(off, h int) {
 	w.load(w.q(off, h), w.signs[h])
 	if w.width == 64 {
 		w.shift(-2, w.signs[h], w.up[h])
-	}
-}
-
-// loadEvenSigns completes seven signs to eight with an even number of ones.
-func (w *state) loadEvenSigns(off, h int) {
-	s, t, u := w.vec(), w.vec(), w.vec()
-	w.load(w.q(off, h), s)
-	w.and(w.constant(0x0fffffff), s, t)
-	w.shift(8, t, u)
-	w.xor(u, t, t)
-	w.shift(16, t, u)
-	w.xor(u, t, t)
-	w.shift(4, t, u)
-	w.xor(u, t, t)
-	if w.width == 64 {
-		w.VPTERNLOGD(operand.U8(0xd8), w.constant(0xf0000000), t, s)
-	} else {
-		w.and(w.dwords(0x0fffffff), s, s)
-		w.andOr(t, 0xf0000000, s)
-	}
-	w.signs[h] = s
-	if w.width == 64 {
-		w.up[h] = w.vec()
-		w.shift(-2, s, w.up[h])
 	}
 }
 
@@ -224,12 +199,12 @@ func levels16(biased bool) []byte {
 }
 
 // iq2levels is a type of IQ2 with levels in place of its index.
-func iq2levels(layout string) booked {
-	f := booked{layout: layout, s0: tile.IQx16D, s1: tile.IQ2Lx16Block, bits: 8, bias: 128, groups: 2, magnitude: true}
+func iq2levels(layout string, s1, head, groups int) booked {
+	f := booked{layout: layout, s0: tile.IQx16D, s1: s1, bits: 8, bias: 128, groups: groups, magnitude: true}
 	f.consts = func(w *state, n int) {
 		w.scaleConsts(iq2Scale)
 		if w.width == 64 {
-			w.codeConsts("iq2", tile.BookIQ2S.Levels, 2, levelPlace, n < 5)
+			w.codeConsts("iq2", tile.BookIQ2S.Levels, 2, signPlace, levelPlace, n < 5)
 			return
 		}
 		m := w.table("iq2_levels", levels16(false))
@@ -239,12 +214,12 @@ func iq2levels(layout string) booked {
 		w.tables = []operand.Op{w.keep(m, true)}
 	}
 	f.head = func(w *state, h int) { w.loadD(h) }
-	f.begin = func(w *state, j, h int) { w.loadSigns(tile.IQ2LHead+tile.IQ2LSub*j+128, h) }
+	f.begin = func(w *state, j, h int) { w.loadSigns(head+tile.IQ2LSub*j+128, h) }
 	f.code = func(w *state, j, t, h int, dst vec) {
-		at, p := w.q(tile.IQ2LHead+tile.IQ2LSub*j+t>>2*64, h), tile.IQSign(t)
+		at, p := w.q(head+tile.IQ2LSub*j+t>>2*64, h), tile.IQSign(t)
 		if w.width == 64 {
 			w.shift(levelPlace[t&3]-tile.IQField(t), at, dst)
-			w.signed(t, h, dst)
+			w.signed(t&3, t, h, dst)
 			return
 		}
 		w.shift(-tile.IQField(t), at, dst)
@@ -260,16 +235,22 @@ func iq2levels(layout string) booked {
 		}
 		w.VPSHUFB(dst, w.reg(w.tables[0]), dst)
 	}
-	f.scale = func(w *state, j, k, h int, dst vec) { w.nibbleScale(iq2Scale, j>>2*64, 2*(j&3)+k, h, dst) }
+	f.scale = func(w *state, j, k, h int, dst vec) {
+		i := j
+		if groups == 2 {
+			i = 2*j + k
+		}
+		w.nibbleScale(iq2Scale, i>>3*64, i&7, h, dst)
+	}
 	return f
 }
 
-// bookConsts makes the tables of the two bytes of a point, 64 points each.
-func (w *state) bookConsts(name string, b *tile.Book, plane func(p uint16, i int) byte, keep int) {
+// bookConsts makes the tables of the two bytes of a point, 64 points each, and keeps some in registers.
+func (w *state) bookConsts(name string, b *tile.Book, byteOf func(p uint16, i int) byte, keep int) {
 	for i := range 2 {
 		w.books[i] = nil
-		for q := range len(b.Points) / 64 {
-			t := bytes64(func(x int) byte { return plane(b.Points[64*q+x], i) })
+		for q := range 4 {
+			t := bytes64(func(x int) byte { return byteOf(b.Points[64*q+x], i) })
 			m := w.table("book_"+name+"_"+string('0'+rune(i))+string('0'+rune(q)), t)
 			w.books[i] = append(w.books[i], w.keep(m, keep > 0))
 			keep--
@@ -277,28 +258,23 @@ func (w *state) bookConsts(name string, b *tile.Book, plane func(p uint16, i int
 	}
 }
 
-// indexMasks emits the masks of bits 6 and 7 of an index.
-func (w *state) indexMasks(idx vec) {
-	t := w.vec()
+// lookup emits the two bytes of the points whose index is at m.
+func (w *state) lookup(m operand.Mem) (v [2]vec) {
+	idx, t := w.vec(), w.vec()
+	w.load(m, idx)
 	k6, k7 := w.K(), w.K()
 	w.VPADDB(idx, idx, t)
 	w.VPMOVB2M(idx, k7)
 	w.VPMOVB2M(t, k6)
-	w.k = append(w.k[:0], k6, k7)
-}
-
-// lookup emits what the tables have for an index, whose bits from the sixth on choose among tables by the masks in w.k.
-func (w *state) lookup(tables []operand.Op, idx vec) vec {
-	if len(tables) == 2 {
-		v := w.vec()
-		w.VPERMB(tables[0], idx, v)
-		w.VPERMB(tables[1], idx, w.k[0], v)
-		return v
+	for i, b := range w.books {
+		v[i], t = w.vec(), w.vec()
+		w.VPERMB(b[0], idx, v[i])
+		w.VPERMB(b[1], idx, k6, v[i])
+		w.VPERMB(b[2], idx, t)
+		w.VPERMB(b[3], idx, k6, t)
+		w.VMOVDQU8(t, k7, v[i])
 	}
-	n := len(tables) / 2
-	a, b := w.lookup(tables[:n], idx), w.lookup(tables[n:], idx)
-	w.VMOVDQU8(b, w.k[map[int]int{2: 1, 4: 2}[n]], a)
-	return a
+	return v
 }
 
 // multishift makes the control of VPMULTISHIFTQB that moves bit at(i) of a dword to bit 0 of byte i.
@@ -306,116 +282,154 @@ func multishift(at func(i int) int) []byte {
 	return bytes64(func(x int) byte { return byte((x&4*8 + at(x&3)) & 63) })
 }
 
-// iq2index is a type of IQ2 with its index.
-func iq2index(layout, name string, b *tile.Book, s1, head, groups int, p points) booked {
-	f := booked{layout: layout, s0: tile.IQx16D, s1: s1, bits: 8, bias: 128, groups: groups, points: &p}
-	large := len(b.Points) > 256
+// control emits the result of VPMULTISHIFTQB.
+func (w *state) control(name string, n int, src vec, at func(i int) int, dst vec) {
+	w.VPMULTISHIFTQB(src, w.reg(w.table(name+"_"+string('0'+rune(n)), multishift(at))), dst)
+}
+
+// straight turns the level at bit 0 of every byte of dst into the code of group of four t, its sign being moved to bit 4.
+func (w *state) straight(name string, table, t, h int, sign func(e int) (byte, bit int), dst vec) {
+	s := w.vec()
+	w.control("signs_at_"+name, t, w.signs[h], func(i int) int {
+		byte, bit := sign(4*t + i)
+		return 8*byte + bit - 4
+	}, s)
+	w.VPTERNLOGD(operand.U8(0xd8), w.masks[table], s, dst)
+	w.VPERMB(w.tables[table], dst, dst)
+}
+
+func iq2index() booked {
+	b := tile.BookIQ2XXS
+	p := points{book: b, at: tile.IQ2IHead, sub: tile.IQ2ISub}
+	f := booked{layout: "iq2_xxsx16", s0: tile.IQx16D, s1: tile.IQ2_XXSx16Block, bits: 8, bias: 128, groups: 1, points: &p}
 	f.consts = func(w *state, n int) {
 		w.scaleConsts(iq2Scale)
-		if w.width == 32 {
-			w.zero = w.vec()
-			w.gen.zero(w.zero)
-			return
+		if w.width == 64 {
+			w.codeConsts("iq2", b.Levels, 2, signPlace, levelPlace, n < 5)
+			w.bookConsts("iq2_xxs", b, func(p uint16, i int) byte { return byte(p >> (8 * i)) }, max(0, 8-3*(n-1)))
 		}
-		w.codeConsts("iq2", b.Levels, 2, levelPlace, n < 4)
-		w.ctrl = nil
-		for t := range 8 {
-			c := multishift(func(i int) int { return 8*(t>>1) + 2*i - levelPlace[t&3] })
-			w.ctrl = append(w.ctrl, w.keep(w.table("levels_at_"+string('0'+rune(t)), c), n < 4))
-		}
-		if large {
-			w.ctrl = append(w.ctrl, w.keep(w.table("ninth_at", multishift(func(i int) int { return 21 + i })), n == 1))
-		}
-		w.bookConsts(name, b, func(p uint16, i int) byte { return byte(p >> (8 * i)) }, 0)
 	}
 	f.head = func(w *state, h int) { w.loadD(h) }
 	f.begin = func(w *state, j, h int) {
-		at := head + tile.IQ2Sub*j
-		w.loadEvenSigns(at+64, h)
-		if w.width == 32 {
-			return
-		}
-		idx := w.vec()
-		w.load(w.q(at, h), idx)
-		w.indexMasks(idx)
-		if large {
-			ninth, k8 := w.vec(), w.K()
-			w.VPMULTISHIFTQB(w.q(at+64, h), w.reg(w.ctrl[8]), ninth)
-			w.VPMOVB2M(ninth, k8)
-			w.k = append(w.k, k8)
-		}
-		for i := range 2 {
-			w.level[h][i] = w.lookup(w.books[i], idx)
+		at := tile.IQ2IHead + tile.IQ2ISub*j
+		w.loadSigns(at+64, h)
+		if w.width == 64 {
+			v := w.lookup(w.q(at, h))
+			copy(w.level[h][:], v[:])
 		}
 	}
+	p.order = func(i int) int { return i>>2 + 8*(i&3) }
+	// Field i of a byte is at bit 2i; field 3 is moved where field 2 is. The signs of h = 1 are moved two bits down.
+	p.plane = func(w *state, e, h int, dst vec) {
+		part, i := e>>2, e&3
+		if i == 3 {
+			w.shift(-2, w.level[h][part], dst)
+		} else {
+			w.move(w.level[h][part], dst)
+		}
+		w.signed([4]int{1, 3, 0, 2}[i], part*4, h, dst)
+	}
+	p.sign = func(e int) (byte, bit int) { return e >> 3, tile.IQ2Place(e>>2&1, e&3) }
 	f.code = func(w *state, j, t, h int, dst vec) {
-		w.VPMULTISHIFTQB(w.level[h][t&1], w.reg(w.ctrl[t]), dst)
-		w.signed(t, h, dst)
+		w.control("pairs_at", t>>1, w.level[h][t&1], func(i int) int { return 8*(t>>1) + 2*i }, dst)
+		w.straight("iq2", 1, t, h, p.sign, dst)
 	}
-	f.scale = func(w *state, j, k, h int, dst vec) {
-		if groups == 1 {
-			w.nibbleScale(iq2Scale, head+tile.IQ2Sub*j+64, 7, h, dst)
-			return
-		}
-		w.nibbleScale(iq2Scale, j>>2*64, 2*(j&3)+k, h, dst)
-	}
+	f.scale = func(w *state, j, k, h int, dst vec) { w.nibbleScale(iq2Scale, 0, j, h, dst) }
 	return f
 }
 
-func iq3xxs() booked {
+var iq3Scale = scaled{name: "iq3_xxs", unit: 0.5, bits: 4}
+
+func iq3index() booked {
 	b := tile.BookIQ3XXS
-	s := scaled{name: "iq3_xxs", unit: 0.5, bits: 4}
-	f := booked{layout: "iq3_xxsx16", s0: tile.IQx16D, s1: tile.IQ3_XXSx16Block, bits: 8, bias: 128, groups: 1,
-		points: &points{book: b, sub: tile.IQ3Sub, fours: true, signAt: 128}}
+	p := points{book: b, at: tile.IQ3IHead, sub: tile.IQ3ISub, fours: true}
+	f := booked{layout: "iq3_xxsx16", s0: tile.IQx16D, s1: tile.IQ3_XXSx16Block, bits: 8, bias: 128, groups: 1, points: &p}
 	f.consts = func(w *state, n int) {
-		w.scaleConsts(s)
+		w.scaleConsts(iq3Scale)
 		if w.width == 32 {
-			w.zero = w.vec()
-			w.gen.zero(w.zero)
 			return
 		}
-		w.codeConsts("iq3_xxs", b.Levels, 3, eightPlace, n < 5)
-		w.ctrl = nil
-		for t := range 4 {
-			c := multishift(func(i int) int { return 8*t + 3*(i&1) - eightPlace[t] })
-			w.ctrl = append(w.ctrl, w.keep(w.table("eights_at_"+string('0'+rune(t)), c), n < 7))
-		}
+		// Elements 0 and 2 have their level at bit 0 and their sign at 4 or 5, 1 and 3 at bit 3 and at 0 or 1.
+		w.codeConsts("iq3_xxs", b.Levels, 3, [4]int{4, 0, 5, 1}, [4]int{0, 3, 0, 3}, n < 5)
+		w.bookConsts("iq3_xxs", b, func(p uint16, i int) byte { return byte(p >> (6 * i) & 63) }, max(0, 8-3*(n-1)))
 		r := w.GP64()
 		w.MOVQ(operand.U64(0xcccccccccccccccc), r)
 		w.upper = w.K()
 		w.KMOVQ(r, w.upper)
-		w.bookConsts("iq3_xxs", b, func(p uint16, i int) byte { return byte(p >> (6 * i) & 63) }, max(0, 8-3*(n-1)))
 	}
 	f.head = func(w *state, h int) { w.loadD(h) }
 	f.begin = func(w *state, j, h int) {
-		at := tile.IQ3Sub * j
-		w.loadEvenSigns(at+128, h)
-		for m := range 2 {
-			if w.width == 32 {
-				break
-			}
-			idx := w.vec()
-			w.load(w.q(at+64*m, h), idx)
-			w.indexMasks(idx)
-			for i := range 2 {
-				w.level[h][2*m+i] = w.lookup(w.books[i], idx)
-			}
+		at := tile.IQ3IHead + tile.IQ3ISub*j
+		w.loadSigns(at+128, h)
+		if w.width == 64 {
+			a, b := w.lookup(w.q(at, h)), w.lookup(w.q(at+64, h))
+			w.level[h] = [4]vec{a[0], a[1], b[0], b[1]}
 		}
 	}
-	f.code = func(w *state, j, t, h int, dst vec) {
-		c, m := w.reg(w.ctrl[t&3]), t>>2
-		w.VPMULTISHIFTQB(w.level[h][2*m], c, dst)
-		w.VPMULTISHIFTQB(w.level[h][2*m+1], c, w.upper, dst)
-		w.signed(t, h, dst)
+	p.order = func(i int) int { return i&16 + i&3*4 + i>>2&3 }
+	p.plane = func(w *state, e, h int, dst vec) {
+		w.move(w.level[h][e>>1], dst)
+		w.signed(e&3, e, h, dst)
 	}
-	f.scale = func(w *state, j, _, h int, dst vec) { w.nibbleScale(s, tile.IQ3Sub*j+128, 7, h, dst) }
+	p.sign = func(e int) (byte, bit int) { return e >> 2 & 3, tile.IQ3Place(e>>4, e&3) }
+	f.code = func(w *state, j, t, h int, dst vec) {
+		c, m := t&3, t>>2*2
+		at := func(i int) int { return 8*c + 3*(i&1) }
+		ctrl := w.reg(w.table("eights_at_"+string('0'+rune(c)), multishift(at)))
+		w.VPMULTISHIFTQB(w.level[h][m], ctrl, dst)
+		w.VPMULTISHIFTQB(w.level[h][m+1], ctrl, w.upper, dst)
+		w.straight("iq3", 0, t, h, p.sign, dst)
+	}
+	f.scale = func(w *state, j, _, h int, dst vec) { w.nibbleScale(iq3Scale, 0, j, h, dst) }
+	return f
+}
+
+// iq3levels is IQ3_XXS with levels and signs in nibbles.
+func iq3levels() booked {
+	f := booked{layout: "iq3_xxslx16", s0: tile.IQx16D, s1: tile.IQ3Nx16Block, bits: 8, bias: 128, groups: 1, magnitude: true}
+	f.consts = func(w *state, n int) {
+		w.scaleConsts(iq3Scale)
+		code := func(bias int) []byte {
+			return bytes64(func(i int) byte {
+				v := int(tile.BookIQ3XXS.Levels[i&7])
+				if i&8 != 0 && w.vnni {
+					v = -v
+				}
+				return byte(v + bias)
+			})
+		}
+		m := w.table("iq3_xxs_magnitudes", code(0))
+		if w.vnni {
+			m = w.table("iq3_xxs_nibbles", code(128))
+		}
+		w.tables = []operand.Op{w.keep(m, true)}
+		w.hold(0x0f0f0f0f)
+	}
+	f.head = func(w *state, h int) { w.loadD(h) }
+	f.begin = func(*state, int, int) {}
+	f.code = func(w *state, j, t, h int, dst vec) {
+		at := w.q(tile.IQ3NHead+tile.IQ3NSub*j+t&3*64, h)
+		w.shift(-(t >> 2 * 4), at, dst)
+		if w.width == 64 {
+			w.VPERMB(w.tables[0], dst, dst)
+			return
+		}
+		if !w.vnni {
+			w.sign = w.vec()
+			w.shift(4-t>>2*4, at, w.sign)
+			w.or(w.dwords(0x01010101), w.sign, w.sign)
+		}
+		w.and(w.dwords(0x0f0f0f0f), dst, dst)
+		w.VPSHUFB(dst, w.reg(w.tables[0]), dst)
+	}
+	f.scale = func(w *state, j, _, h int, dst vec) { w.nibbleScale(iq3Scale, 0, j, h, dst) }
 	return f
 }
 
 // iq3s takes twice the nibble for the code: its value and 15.
 func iq3s() booked {
 	s := scaled{name: "iq3_s", unit: 1, odd: true, bits: 4}
-	f := booked{layout: "iq3_sx16", s0: tile.IQx16D, s1: tile.IQ3_Sx16Block, bits: 5, bias: 15, groups: 1, lift: 1}
+	f := booked{layout: "iq3_sx16", s0: tile.IQx16D, s1: tile.IQ3Nx16Block, bits: 5, bias: 15, groups: 1, lift: 1}
 	f.consts = func(w *state, n int) {
 		w.scaleConsts(s)
 		w.hold(0x1e1e1e1e)
@@ -423,7 +437,7 @@ func iq3s() booked {
 	f.head = func(w *state, h int) { w.loadD(h) }
 	f.begin = func(*state, int, int) {}
 	f.code = func(w *state, j, t, h int, dst vec) {
-		w.shift(1-t>>2*4, w.q(tile.IQ3_SHead+tile.IQ3SSub*j+t&3*64, h), dst)
+		w.shift(1-t>>2*4, w.q(tile.IQ3NHead+tile.IQ3NSub*j+t&3*64, h), dst)
 		w.and(w.constant(0x1e1e1e1e), dst, dst)
 	}
 	f.scale = func(w *state, j, _, h int, dst vec) { w.nibbleScale(s, 0, j, h, dst) }
@@ -432,10 +446,9 @@ func iq3s() booked {
 
 var bookeds = []booked{
 	iq1s(), iq1m(),
-	iq2index("iq2_xxsx16", "iq2_xxs", tile.BookIQ2XXS, tile.IQ2_XXSx16Block, 0, 1,
-		points{book: tile.BookIQ2XXS, sub: tile.IQ2Sub, signAt: 64}),
-	iq2index("iq2_xsx16", "iq2_xs", tile.BookIQ2XS, tile.IQ2_XSx16Block, tile.IQ2_XSHead, 2,
-		points{book: tile.BookIQ2XS, at: tile.IQ2_XSHead, sub: tile.IQ2Sub, signAt: 64}),
-	iq2levels("iq2_sx16"),
-	iq3xxs(), iq3s(),
+	iq2index(), iq3index(),
+	iq2levels("iq2_xxslx16", tile.IQ2_XXSLx16Block, tile.IQ2_XXSLHead, 1),
+	iq2levels("iq2_xsx16", tile.IQ2Lx16Block, tile.IQ2LHead, 2),
+	iq2levels("iq2_sx16", tile.IQ2Lx16Block, tile.IQ2LHead, 2),
+	iq3levels(), iq3s(),
 }
