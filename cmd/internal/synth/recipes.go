@@ -188,53 +188,72 @@ var recipes = map[string]func(m *model){
 			m.norm(p+"post_ffw_norm", false)
 		})
 	},
-	"gemma4": func(m *model) {
-		const dim, wide, perLayer = 32, 64, 32
-		m.layers, m.dim = 8, wide
-		swa := []bool{true, true, false, true, true, false, true, false}
-		m.basics("attention.layer_norm_rms_epsilon")
-		m.set("attention.sliding_window", 16)
-		m.set("attention.sliding_window_pattern", swa)
-		m.set("attention.shared_kv_layers", 2)
-		m.set("attention.key_length_swa", dim)
-		m.set("attention.value_length_swa", dim)
-		m.set("rope.dimension_count", wide)
-		m.set("rope.dimension_count_swa", dim)
-		m.set("rope.freq_base", 1e6)
-		m.set("rope.freq_base_swa", 1e4)
-		m.set("embedding_length_per_layer_input", perLayer)
-		m.set("final_logit_softcapping", 30.0)
-		m.outside(false, false)
-		m.vec("rope_freqs.weight", 2, 0.3, wide/2)
-		m.mat("per_layer_token_embd.weight", 1, perLayer*m.layers, m.vocab)
-		m.mat("per_layer_model_proj.weight", 1, m.embd, perLayer*m.layers)
-		m.norm("per_layer_proj_norm", false, perLayer)
-		for i := range m.layers {
-			p := fmt.Sprintf("blk.%d.", i)
-			if m.dim = wide; swa[i] {
-				m.dim = dim
-			}
-			m.norm(p+"attn_norm", false)
-			m.mat(p+"attn_q.weight", 1, m.embd, m.heads*m.dim)
-			m.vec(p+"attn_q_norm.weight", 0.2, 0.02, m.dim) // attention is not scaled
-			if i < m.layers-2 {
-				m.mat(p+"attn_k.weight", 1, m.embd, m.kvHeads*m.dim)
-				m.norm(p+"attn_k_norm", false, m.dim)
-				if swa[i] { // full layers take values from keys
-					m.mat(p+"attn_v.weight", 1, m.embd, m.kvHeads*m.dim)
-				}
-			}
-			m.mat(p+"attn_output.weight", 1, m.heads*m.dim, m.embd)
-			m.norm(p+"post_attention_norm", false)
-			m.norm(p+"ffn_norm", false)
-			m.gated(p)
-			m.norm(p+"post_ffw_norm", false)
-			m.mat(p+"inp_gate.weight", 1, m.embd, perLayer)
-			m.mat(p+"proj.weight", 1, perLayer, m.embd)
-			m.norm(p+"post_norm", false)
-			m.vec(p+"layer_output_scale.weight", 0.8, 0.1, 1)
+	"gemma4":     func(m *model) { gemma4(m, 0) },
+	"gemma4+moe": func(m *model) { gemma4(m, 6) },
+}
+
+// gemma4 has layers of two kinds; the last two share keys and values of earlier ones.
+func gemma4(m *model, experts uint32) {
+	const dim, wide, perLayer = 32, 64, 32
+	m.layers, m.dim = 8, wide
+	swa := []bool{true, true, false, true, true, false, true, false}
+	m.basics("attention.layer_norm_rms_epsilon")
+	m.set("attention.sliding_window", 16)
+	m.set("attention.sliding_window_pattern", swa)
+	m.set("attention.shared_kv_layers", 2)
+	m.set("attention.key_length_swa", dim)
+	m.set("attention.value_length_swa", dim)
+	m.set("rope.dimension_count", wide)
+	m.set("rope.dimension_count_swa", dim)
+	m.set("rope.freq_base", 1e6)
+	m.set("rope.freq_base_swa", 1e4)
+	m.set("embedding_length_per_layer_input", perLayer)
+	m.set("final_logit_softcapping", 30.0)
+	if experts > 0 {
+		m.set("expert_count", experts)
+		m.set("expert_used_count", 2)
+		m.set("expert_feed_forward_length", 64)
+	}
+	m.outside(false, false)
+	m.vec("rope_freqs.weight", 2, 0.3, wide/2)
+	m.mat("per_layer_token_embd.weight", 1, perLayer*m.layers, m.vocab)
+	m.mat("per_layer_model_proj.weight", 1, m.embd, perLayer*m.layers)
+	m.norm("per_layer_proj_norm", false, perLayer)
+	for i := range m.layers {
+		p := fmt.Sprintf("blk.%d.", i)
+		if m.dim = wide; swa[i] {
+			m.dim = dim
 		}
-	},
+		m.norm(p+"attn_norm", false)
+		m.mat(p+"attn_q.weight", 1, m.embd, m.heads*m.dim)
+		m.vec(p+"attn_q_norm.weight", 0.2, 0.02, m.dim) // attention is not scaled
+		if i < m.layers-2 {
+			m.mat(p+"attn_k.weight", 1, m.embd, m.kvHeads*m.dim)
+			m.norm(p+"attn_k_norm", false, m.dim)
+			if swa[i] { // full layers take values from keys
+				m.mat(p+"attn_v.weight", 1, m.embd, m.kvHeads*m.dim)
+			}
+		}
+		m.mat(p+"attn_output.weight", 1, m.heads*m.dim, m.embd)
+		m.norm(p+"post_attention_norm", false)
+		m.norm(p+"ffn_norm", false)
+		m.gated(p)
+		m.norm(p+"post_ffw_norm", false)
+		if experts > 0 {
+			m.vec(p+"ffn_gate_inp.scale", 1, 0.1, m.embd)
+			m.mat32(p+"ffn_gate_inp.weight", 30, m.embd, experts)
+			m.norm(p+"pre_ffw_norm_2", false)
+			m.norm(p+"post_ffw_norm_1", false)
+			m.norm(p+"post_ffw_norm_2", false)
+			m.mat(p+"ffn_gate_up_exps.weight", 1, m.embd, 2*64, experts)
+			m.mat(p+"ffn_down_exps.weight", 1, 64, m.embd, experts)
+			m.vec(p+"ffn_down_exps.scale", 1, 0.2, experts)
+		}
+		m.mat(p+"inp_gate.weight", 1, m.embd, perLayer)
+		m.mat(p+"proj.weight", 1, perLayer, m.embd)
+		m.norm(p+"post_norm", false)
+		m.vec(p+"layer_output_scale.weight", 0.8, 0.1, 1)
+	}
 }
 
 // special says what a model has besides, or instead of, the plain form with layer norms.

@@ -146,6 +146,8 @@ var forms = map[string]form{
 		}},
 }
 
+func init() { forms["gemma4+moe"] = forms["gemma4"] }
+
 func rootWidth(m *model) float64 { return math.Sqrt(float64(m.embd)) }
 func gemma4Full(l int) bool      { return l == 2 || l == 5 || l == 7 }
 
@@ -398,6 +400,52 @@ func (r *reference) feedForward(p string, x []float64) []float64 {
 	return r.mul(p+"ffn_down", h)
 }
 
+// experts are gemma4's: two of them, weighted by a softmax over all, renormalised.
+func (r *reference) experts(p string, x []float64) []float64 {
+	scale := r.get(p + "ffn_gate_inp.scale")
+	n := norm(x, scale, nil, false)
+	router := r.get(p + "ffn_gate_inp.weight")
+	count := len(router) / len(x)
+	probs, sum := make([]float64, count), 0.0
+	for e := range probs {
+		for j, v := range scaled(n, 1/rootWidth(r.m)) {
+			probs[e] += router[e*len(x)+j] * v
+		}
+		probs[e] = math.Exp(probs[e])
+		sum += probs[e]
+	}
+	first, second := -1, -1
+	for e := range probs {
+		switch {
+		case first < 0 || probs[e] > probs[first]:
+			first, second = e, first
+		case second < 0 || probs[e] > probs[second]:
+			second = e
+		}
+	}
+	in := r.norm(p+"pre_ffw_norm_2", x)
+	gateUp, down := r.get(p+"ffn_gate_up_exps.weight"), r.get(p+"ffn_down_exps.weight")
+	ff := len(down) / count / len(x)
+	out := make([]float64, len(x))
+	for _, e := range []int{first, second} {
+		row := func(w []float64, i int, x []float64) (s float64) {
+			for j, v := range x {
+				s += w[i*len(x)+j] * v
+			}
+			return s
+		}
+		h := make([]float64, ff)
+		for i := range h {
+			h[i] = gelu(row(gateUp, e*2*ff+i, in)) * row(gateUp, e*2*ff+ff+i, in)
+		}
+		weight := probs[e] / (probs[first] + probs[second]) * r.get(p + "ffn_down_exps.scale")[e]
+		for i := range out {
+			out[i] += weight * row(down, e*len(x)+i, h)
+		}
+	}
+	return out
+}
+
 // step gives the logits after a token.
 func (r *reference) step(token, pos int) []float64 {
 	row := func(name string, i, n int) []float64 { return r.get(name)[i*n : (i+1)*n] }
@@ -433,7 +481,11 @@ func (r *reference) step(token, pos int) []float64 {
 		if !r.parallel {
 			in = x
 		}
-		x = add(x, post("post_ffw_norm", r.feedForward(p, pre(r.secondPre, in))))
+		y := r.feedForward(p, pre(r.secondPre, in))
+		if r.get(p+"ffn_gate_inp.weight") != nil {
+			y = add(r.norm(p+"post_ffw_norm_1", y), r.norm(p+"post_ffw_norm_2", r.experts(p, in)))
+		}
+		x = add(x, post("post_ffw_norm", y))
 		if perLayer != nil {
 			g := r.mul(p+"inp_gate", x)
 			for i := range g {

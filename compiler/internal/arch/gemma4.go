@@ -11,9 +11,9 @@ var _ = register("gemma4", gemma4)
 
 // gemma4 is Gemma 4: as gemma3, with attention that is not scaled and norms the values, wider heads in full layers than in those with a sliding window, keys and
 // values that the last layers share with earlier ones, a factor on each layer's output, and embeddings of the token for each layer, which gate what is added at the
-// layer's end.
+// layer's end. A layer may have experts beside its feed-forward part.
 func gemma4(b *Builder) {
-	b.refuse("expert_count")
+	expertFF := b.perLayer("expert_feed_forward_length", nil, maxWidth/2)
 	window := b.bounded("attention.sliding_window", 0, 1, 1<<31)
 	swa := b.windowPattern(window, 0)
 	full := b.Rotation()
@@ -49,6 +49,9 @@ func gemma4(b *Builder) {
 		y := b.SelfAttention(b.Norm(x, "attn_norm.weight"), a)
 		x = b.Add(b.Norm(y, "post_attention_norm.weight"), x)
 		y = b.FeedForward(b.Norm(x, "ffn_norm.weight"), format.ActGELU, "", b.FF())
+		if b.Has("ffn_gate_inp.weight") {
+			y = b.Add(b.Norm(b.gemma4Experts(x, expertFF[i]), "post_ffw_norm_2.weight"), b.Norm(y, "post_ffw_norm_1.weight"))
+		}
 		x = b.Add(b.Norm(y, "post_ffw_norm.weight"), x)
 		if width > 0 {
 			gate := b.Linear(x, "inp_gate", width)
@@ -62,6 +65,14 @@ func gemma4(b *Builder) {
 		}
 	})
 	b.Output(x, 1, float32(b.Float("final_logit_softcapping", 0)))
+}
+
+// gemma4Experts are a layer's experts. Their router has a norm of its own, whose weight is called a scale.
+func (b *Builder) gemma4Experts(x Value, width uint32) Value {
+	n := b.norm(x, format.NormRMS, b.Vector("ffn_gate_inp.scale", b.NEmbed), nil, 1, false, b.Eps)
+	w := b.Matrix("ffn_gate_inp.weight", b.NEmbed, b.NExpert)
+	router := b.matmul(n, w, nil, "ffn_gate_inp", float32(1/math.Sqrt(float64(b.NEmbed))))
+	return b.Experts(b.Norm(x, "pre_ffw_norm_2.weight"), Moe{Act: format.ActGELU, Func: format.RouteSoftmax, Renormalise: true, Width: width, Scaled: true, Router: router})
 }
 
 // perLayerInputs are the inputs of all layers, width elements each: of a table, and of a projection of the embedding x.
