@@ -120,6 +120,7 @@ func gather(x uint32) uint32 {
 type iqBlock struct {
 	bytes, s0, s1 int
 	pack, unpack  func(src, d0 []byte, d1 items)
+	wants         string
 }
 
 // items is stream 1 of a block from the place of a row on.
@@ -172,7 +173,7 @@ func (t *iqBlock) move(row, tile []byte, r, nb int, f func(src, d0 []byte, d1 it
 
 func (t iqBlock) layout(id ID, name string, typ Type) *Layout {
 	return register(Layout{
-		ID: id, Name: name, Type: typ, Rows: Rows16,
+		ID: id, Name: name, Type: typ, Rows: Rows16, Wants: t.wants,
 		RowBytes: t.rowBytes, Pack: t.rows, Unpack: t.unrows, Row: t.row,
 	})
 }
@@ -215,18 +216,18 @@ var signs2, signs3 = func() (a, b signOrder) {
 }()
 
 var (
-	IQ1_Sx16 = iqBlock{50, IQx16D, IQ1_Sx16Block, packIQ1_S, unpackIQ1_S}.layout(32, "iq1_sx16", IQ1_S)
-	IQ1_Mx16 = iqBlock{56, IQ1_Mx16D, IQ1_Mx16Block, packIQ1_M, unpackIQ1_M}.layout(33, "iq1_mx16", IQ1_M)
+	IQ1_Sx16 = iqBlock{50, IQx16D, IQ1_Sx16Block, packIQ1_S, unpackIQ1_S, ""}.layout(32, "iq1_sx16", IQ1_S)
+	IQ1_Mx16 = iqBlock{56, IQ1_Mx16D, IQ1_Mx16Block, packIQ1_M, unpackIQ1_M, ""}.layout(33, "iq1_mx16", IQ1_M)
 
-	IQ2_XXSx16 = iqBlock{66, IQx16D, IQ2_XXSx16Block, packIQ2_XXS, unpackIQ2_XXS}.layout(34, "iq2_xxsx16", IQ2_XXS)
-	IQ2_XSx16  = iqBlock{74, IQx16D, IQ2Lx16Block, packIQ2_XS, unpackIQ2_XS}.layout(35, "iq2_xsx16", IQ2_XS)
-	IQ2_Sx16   = iqBlock{82, IQx16D, IQ2Lx16Block, packIQ2_S, unpackIQ2_S}.layout(36, "iq2_sx16", IQ2_S)
-	IQ3_XXSx16 = iqBlock{98, IQx16D, IQ3_XXSx16Block, packIQ3_XXS, unpackIQ3_XXS}.layout(37, "iq3_xxsx16", IQ3_XXS)
-	IQ3_Sx16   = iqBlock{110, IQx16D, IQ3Nx16Block, packIQ3_S, unpackIQ3_S}.layout(38, "iq3_sx16", IQ3_S)
+	IQ2_XXSx16 = iqBlock{66, IQx16D, IQ2_XXSx16Block, packIQ2_XXS, unpackIQ2_XXS, "avx512vnni"}.layout(34, "iq2_xxsx16", IQ2_XXS)
+	IQ2_XSx16  = iqBlock{74, IQx16D, IQ2Lx16Block, packIQ2_XS, unpackIQ2_XS, ""}.layout(35, "iq2_xsx16", IQ2_XS)
+	IQ2_Sx16   = iqBlock{82, IQx16D, IQ2Lx16Block, packIQ2_S, unpackIQ2_S, ""}.layout(36, "iq2_sx16", IQ2_S)
+	IQ3_XXSx16 = iqBlock{98, IQx16D, IQ3_XXSx16Block, packIQ3_XXS, unpackIQ3_XXS, "avx512vnni"}.layout(37, "iq3_xxsx16", IQ3_XXS)
+	IQ3_Sx16   = iqBlock{110, IQx16D, IQ3Nx16Block, packIQ3_S, unpackIQ3_S, ""}.layout(38, "iq3_sx16", IQ3_S)
 
 	// The resolved forms of what the sets with VPERMB take by index.
-	IQ2_XXSLx16 = iqBlock{66, IQx16D, IQ2_XXSLx16Block, packIQ2_XXSL, unpackIQ2_XXSL}.layout(39, "iq2_xxslx16", IQ2_XXS)
-	IQ3_XXSLx16 = iqBlock{98, IQx16D, IQ3Nx16Block, packIQ3_XXSL, unpackIQ3_XXSL}.layout(40, "iq3_xxslx16", IQ3_XXS)
+	IQ2_XXSLx16 = iqBlock{66, IQx16D, IQ2_XXSLx16Block, packIQ2_XXSL, unpackIQ2_XXSL, ""}.layout(39, "iq2_xxslx16", IQ2_XXS)
+	IQ3_XXSLx16 = iqBlock{98, IQx16D, IQ3Nx16Block, packIQ3_XXSL, unpackIQ3_XXSL, ""}.layout(40, "iq3_xxslx16", IQ3_XXS)
 )
 
 func packIQ1_S(src, d0 []byte, d1 items) {

@@ -11,6 +11,8 @@ type Layout struct {
 	Type  Type   // source type
 	Rows  int    // matrix rows per tile row: 1 (portable) or 16
 	Codec *Codec
+	// Wants is the feature of a target that has fast kernels for the layout, where the type has another one for the rest; empty: any.
+	Wants string
 
 	// RowBytes is the size of one tile row of a matrix with cols columns; cols must be a multiple of Codec.Elems.
 	RowBytes func(cols int) int

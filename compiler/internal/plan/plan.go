@@ -155,7 +155,7 @@ func shape(it *Item, t *format.Tensor) error {
 // layoutFor chooses the layout of a matrix by type, shape and target, never by name.
 func layoutFor(t *gguf.Tensor, use Use, target Target) (*tile.Layout, uint16) {
 	portable := tile.Portable(tile.Type(t.Type))
-	tiled := tiles[tile.Type(t.Type)]
+	tiled := tileFor(tile.Type(t.Type), target)
 	switch {
 	case portable == nil:
 		return nil, 0
@@ -171,16 +171,26 @@ func layoutFor(t *gguf.Tensor, use Use, target Target) (*tile.Layout, uint16) {
 	return tiled, format.ReasonTiled
 }
 
-// tiles are the x16 layouts by source type.
-var tiles = func() map[tile.Type]*tile.Layout {
-	m := map[tile.Type]*tile.Layout{}
+// tiles are the x16 layouts by source type, in order of preference.
+var tiles = func() map[tile.Type][]*tile.Layout {
+	m := map[tile.Type][]*tile.Layout{}
 	for _, l := range tile.Layouts() {
-		if l.Rows == tile.Rows16 && m[l.Type] == nil {
-			m[l.Type] = l
+		if l.Rows == tile.Rows16 {
+			m[l.Type] = append(m[l.Type], l)
 		}
 	}
 	return m
 }()
+
+// tileFor is the x16 layout of a type for a target, nil if there is none.
+func tileFor(t tile.Type, target Target) *tile.Layout {
+	for _, l := range tiles[t] {
+		if l.Wants == "" || slices.Contains(target.Features, l.Wants) {
+			return l
+		}
+	}
+	return nil
+}
 
 // of lists the tensors of a class in order of first use, or in the source's order for what is not used.
 func (p *planner) of(c format.Class) []int {

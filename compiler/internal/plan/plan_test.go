@@ -53,6 +53,10 @@ func TestReasonsFollowTypeUseAndTarget(t *testing.T) {
 	}{
 		{item("w", gguf.TypeQ4_K, UseMatrix, 1, 256, 64), "x86-64-v4", "q4_kx16", format.ReasonTiled},
 		{item("w", gguf.TypeQ4_K, UseMatrix, 1, 256, 64), "m4", "q4_kx16", format.ReasonTiled},
+		{item("w", gguf.TypeIQ2_XXS, UseMatrix, 1, 256, 64), "x86-64-v4", "iq2_xxsx16", format.ReasonTiled},
+		{item("w", gguf.TypeIQ2_XXS, UseMatrix, 1, 256, 64), "x86-64-v3", "iq2_xxslx16", format.ReasonTiled},
+		{item("w", gguf.TypeIQ3_XXS, UseMatrix, 1, 256, 64), "zen5", "iq3_xxsx16", format.ReasonTiled},
+		{item("w", gguf.TypeIQ3_XXS, UseMatrix, 1, 256, 64), "m4", "iq3_xxslx16", format.ReasonTiled},
 		{item("w", gguf.TypeQ4_K, UseMatrix, 1, 256, 64), "portable", "q4_k", format.ReasonTarget},
 		{item("w", gguf.TypeQ4_K, UseRows, 1, 256, 64), "x86-64-v4", "q4_k", format.ReasonRowLookup},
 		{item("w", gguf.TypeQ4_K, UseRows|UseMatrix, 1, 256, 64), "x86-64-v4", "q4_kx16", format.ReasonTiled},
