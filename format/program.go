@@ -105,6 +105,7 @@ const (
 	OpDelta      OpKind = 18 // gated delta rule, with state
 	OpHeadMatMul OpKind = 19 // a matrix for each head
 	OpJoin       OpKind = 20 // groups of two buffers one behind the other
+	OpMix        OpKind = 21 // sums of runs with weights
 )
 
 // None marks an absent buffer, tensor or table in an operand.
@@ -144,6 +145,7 @@ const (
 	NormRMS   uint8 = 1
 	NormLayer uint8 = 2
 	NormL2    uint8 = 3 // x / √(Σx² + Eps); no weight, no bias
+	NormNone  uint8 = 4 // x: only weight and bias are applied
 )
 
 // NormParams: the In row is Groups vectors of equal length, each normed on its own; W (and Bias) have that length, or Groups × that length when WPerGroup. Out may be In.
@@ -254,6 +256,10 @@ const (
 	ElementMul   uint8 = 3 // Out = A·B
 	// Out = A·B where B has fewer elements: element j of B is for the j-th of len(B) equal runs of A. Out may be A only.
 	ElementSpread uint8 = 4
+	// Out = A·(‖B‖ / ‖A‖), for every run of A as long as B; 0 where ‖A‖ is.
+	ElementRescale uint8 = 5
+	// Out = max(0, A − mean(A) − Scale·σ), σ² = Σ(A − mean)²/(n−1); at least two elements.
+	ElementCutoff uint8 = 6
 )
 
 // ElementParams: see the kinds. Out may be A or B.
@@ -391,6 +397,16 @@ type DeltaParams struct {
 	Blocked                   bool
 }
 
+// MixParams: Out is Rows runs, run i = run i of A (0 if None) + Σ_j (Coef[i·Cols+j] + Offset[i·Cols+j]) · run j of B, which has Cols runs.
+type MixParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	A, B, Out  uint32
+	Coef       uint32 // float32[Rows·Cols], or None: 0
+	Rows, Cols uint32
+	Offset     []float32 // as many, or none: 0
+}
+
 // HeadMatMulParams: Out[h] = Scale · W_h·In[h], W_h being rows h·n … h·n+n-1 of W, n = len(Out)/Heads a multiple of the rows of its tiles. In is Heads × columns of W; a
 // quantised In has columns that are a multiple of 32.
 type HeadMatMulParams struct {
@@ -416,6 +432,7 @@ func (*ScanParams) Kind() OpKind       { return OpScan }
 func (*DeltaParams) Kind() OpKind      { return OpDelta }
 func (*HeadMatMulParams) Kind() OpKind { return OpHeadMatMul }
 func (*JoinParams) Kind() OpKind       { return OpJoin }
+func (*MixParams) Kind() OpKind        { return OpMix }
 func (*RowsParams) Kind() OpKind       { return OpRows }
 func (*NormParams) Kind() OpKind       { return OpNorm }
 func (*QuantizeParams) Kind() OpKind   { return OpQuantize }

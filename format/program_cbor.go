@@ -73,6 +73,8 @@ func NewParams(k OpKind) Params {
 		return new(HeadMatMulParams)
 	case OpJoin:
 		return new(JoinParams)
+	case OpMix:
+		return new(MixParams)
 	}
 	return nil
 }
@@ -81,7 +83,7 @@ var opNames = map[OpKind]string{
 	OpRows: "rows", OpNorm: "norm", OpQuantize: "quantize", OpMatMul: "matmul", OpRope: "rope", OpKVAppend: "kv_append",
 	OpAttention: "attention", OpActivation: "activation", OpElement: "element", OpSelect: "select", OpRoute: "route",
 	OpExperts: "experts", OpSoftCap: "soft_cap", OpSlice: "slice", OpTemper: "temper",
-	OpConv: "conv", OpScan: "scan", OpDelta: "delta", OpHeadMatMul: "head_matmul", OpJoin: "join",
+	OpConv: "conv", OpScan: "scan", OpDelta: "delta", OpHeadMatMul: "head_matmul", OpJoin: "join", OpMix: "mix",
 }
 
 // String gives the operation's name as messages and the dump spell it.

@@ -112,6 +112,14 @@ func TestUnprovableProgramsAreRefusedWithTheOperation(t *testing.T) {
 		{"slice of a width that does not divide", "elements from", false, func(p *program, _ []format.Tensor) {
 			slice(p, &format.SliceParams{Width: 5, Stride: 5})
 		}},
+		{"mix of other runs", "must have 16", false, func(p *program, _ []format.Tensor) {
+			n := find[*format.NormParams](p, 0)
+			p.Ops[1] = format.Op{Kind: format.OpMix, Version: 1, Params: &format.MixParams{A: format.None, B: n.In, Out: n.Out, Coef: format.None, Rows: 2, Cols: 1}}
+		}},
+		{"mix with fewer offsets", "3 offsets", false, func(p *program, _ []format.Tensor) {
+			n := find[*format.NormParams](p, 0)
+			p.Ops[1] = format.Op{Kind: format.OpMix, Version: 1, Params: &format.MixParams{A: format.None, B: n.In, Out: n.Out, Coef: format.None, Rows: 2, Cols: 2, Offset: make([]float32, 3)}}
+		}},
 		{"temper without factors", "0 factors", false, func(p *program, _ []format.Tensor) {
 			p.Ops[3] = format.Op{Kind: format.OpTemper, Version: 1, Params: &format.TemperParams{X: find[*format.RopeParams](p, 0).X, Step: 1}}
 		}},
@@ -315,6 +323,11 @@ func replay(t *rapid.T, d *format.Draft) {
 			read(x.X)
 		case *format.TemperParams:
 			read(x.X)
+		case *format.MixParams:
+			read(x.A, x.B, x.Coef)
+			n := len(words(x.Out)) / int(x.Rows)
+			_ = words(x.B)[:n*int(x.Cols)]
+			put(x.Out)
 		case *format.SliceParams:
 			read(x.In)
 			for g := range len(words(x.Out)) / int(x.Width) {

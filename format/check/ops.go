@@ -46,6 +46,8 @@ func (k *checker) op(op format.Op) error {
 		err = k.slice(p, &o)
 	case *format.TemperParams:
 		err = k.temper(p, &o)
+	case *format.MixParams:
+		err = k.mix(p, &o)
 	case *format.ConvParams:
 		err = k.conv(p, &o)
 	case *format.ScanParams:
@@ -96,7 +98,7 @@ func (k *checker) rows(p *format.RowsParams, o *operands) error {
 
 func (k *checker) norm(p *format.NormParams, o *operands) error {
 	n := k.length(p.In)
-	if p.Norm < format.NormRMS || p.Norm > format.NormL2 {
+	if p.Norm < format.NormRMS || p.Norm > format.NormNone {
 		return unsupported("norm %d is unknown", p.Norm)
 	}
 	if err := first(k.buffer(p.In, format.ElemF32, n), k.results(p.Out, p.Q, n), finite(p.Eps)); err != nil {
@@ -317,7 +319,7 @@ func (k *checker) element(p *format.ElementParams, o *operands) error {
 		if err := k.buffer(p.B, format.ElemF32, n); err != nil {
 			return err
 		}
-	case format.ElementSpread:
+	case format.ElementSpread, format.ElementRescale:
 		b := k.length(p.B)
 		if b == 0 || n%b != 0 {
 			return corrupt("%d elements in %d runs", n, b)
@@ -328,7 +330,10 @@ func (k *checker) element(p *format.ElementParams, o *operands) error {
 		o.read(p.A, p.B)
 		o.write(p.Out, p.A)
 		return nil
-	case format.ElementScale:
+	case format.ElementScale, format.ElementCutoff:
+		if n < 2 && p.Element == format.ElementCutoff {
+			return corrupt("the deviation of %d elements", n)
+		}
 		if p.B != format.None {
 			return corrupt("a scaling has no second input")
 		}
@@ -516,6 +521,30 @@ func (k *checker) temper(p *format.TemperParams, o *operands) error {
 	o.read(p.X)
 	o.write(p.X, p.X)
 	return first(k.allRows(), finite(p.Factors...), k.buffer(p.X, format.ElemF32, k.length(p.X)))
+}
+
+func (k *checker) mix(p *format.MixParams, o *operands) error {
+	rows, cols, n := uint64(p.Rows), uint64(p.Cols), k.length(p.Out)
+	if rows == 0 || rows > MaxParts || cols == 0 || cols > MaxParts || n%rows != 0 || n == 0 || len(p.Offset) != 0 && uint64(len(p.Offset)) != rows*cols {
+		return corrupt("%d of %d runs, %d elements, %d offsets", rows, cols, n, len(p.Offset))
+	}
+	if err := first(finite(p.Offset...), k.buffer(p.Out, format.ElemF32, n), k.buffer(p.B, format.ElemF32, n/rows*cols)); err != nil {
+		return err
+	}
+	if p.A != format.None {
+		if err := k.buffer(p.A, format.ElemF32, n); err != nil {
+			return err
+		}
+	}
+	if p.Coef != format.None {
+		if err := k.buffer(p.Coef, format.ElemF32, rows*cols); err != nil {
+			return err
+		}
+	}
+	k.work += n * cols
+	o.read(p.A, p.B, p.Coef)
+	o.write(p.Out)
+	return nil
 }
 
 // first gives the first error of a list of proofs that do not depend on each other.

@@ -172,6 +172,12 @@ func (e *emitter) node(n *node) {
 		q.In, q.Out = e.read(n.in[0]), e.result(n, nil)
 		e.add(&q)
 		e.quantise(n)
+	case *format.MixParams:
+		q := *p
+		q.A, q.B, q.Coef = e.read(n.in[0]), e.read(n.in[1]), e.read(n.in[2])
+		q.Out = e.result(n, nil)
+		e.add(&q)
+		e.quantise(n)
 	case *format.TemperParams:
 		q := *p
 		q.X = e.inPlace(n)

@@ -129,6 +129,8 @@ func bufferOperands(params format.Params) []*uint32 {
 		return []*uint32{&p.In, &p.Out}
 	case *format.TemperParams:
 		return []*uint32{&p.X}
+	case *format.MixParams:
+		return []*uint32{&p.A, &p.B, &p.Out, &p.Coef}
 	case *format.ConvParams:
 		return []*uint32{&p.X, &p.Out}
 	case *format.ScanParams:

@@ -28,7 +28,7 @@ func (m *Model) bindRows(p *format.RowsParams) error {
 		case format.ByPosition:
 			at = m.batch[r].Pos
 		}
-		src := w.sourceRow(k.source, at)
+		src := w.sourceRow(k, at)
 		m.vec.Row(out.f32(r), src, w.layout.Codec, p.Scale)
 	})
 	return nil
@@ -45,7 +45,7 @@ func (m *Model) bindNorm(p *format.NormParams, selected bool) error {
 			m.work[i].need(in.len)
 		}
 	}
-	if p.Norm < format.NormRMS || p.Norm > format.NormL2 {
+	if p.Norm < format.NormRMS || p.Norm > format.NormNone {
 		return fmt.Errorf("%w: norm kind %d", format.ErrUnsupported, p.Norm)
 	}
 	m.eachRow(selected, func(k *worker, r int) {
@@ -71,6 +71,15 @@ func (m *Model) bindNorm(p *format.NormParams, selected bool) error {
 				}
 			case format.NormLayer:
 				m.vec.LayerNorm(y[a:b], x[a:b], gw, gb, p.Eps)
+			case format.NormNone:
+				if gw != nil {
+					m.vec.Mul(y[a:b], x[a:b], gw)
+				} else {
+					copy(y[a:b], x[a:b])
+				}
+				if gb != nil {
+					m.vec.AddScaled(y[a:b], y[a:b], gb, 1)
+				}
 			default: // Σ is n times the mean
 				m.vec.RMSNorm(y[a:b], x[a:b], nil, p.Eps/float32(length))
 				m.vec.Scale(y[a:b], y[a:b], float32(1/math.Sqrt(float64(length))))
@@ -164,6 +173,21 @@ func (m *Model) bindElement(p *format.ElementParams, selected bool) error {
 				m.vec.Scale(y[i*run:(i+1)*run], x[i*run:(i+1)*run], v)
 			}
 		})
+	case format.ElementRescale:
+		m.eachRow(selected, func(_ *worker, r int) {
+			x, y := a.f32(r), out.f32(r)
+			norm := magnitude(b.f32(r))
+			for i := 0; i < len(x); i += b.len {
+				run := x[i : i+b.len]
+				s := magnitude(run)
+				if s != 0 {
+					s = norm / s
+				}
+				m.vec.Scale(y[i:i+b.len], run, float32(s))
+			}
+		})
+	case format.ElementCutoff:
+		m.eachRow(selected, func(_ *worker, r int) { cutoff(out.f32(r), a.f32(r), p.Scale) })
 	default:
 		return fmt.Errorf("%w: element-wise kind %d", format.ErrUnsupported, p.Element)
 	}
@@ -186,6 +210,59 @@ func (m *Model) bindSlice(p *format.SliceParams, selected bool) error {
 		x, y := in.f32(r), out.f32(r)
 		for i, at := 0, from; i < len(y); i, at = i+width, at+stride {
 			copy(y[i:i+width], x[at:at+width])
+		}
+	})
+	return nil
+}
+
+// magnitude is √Σx². Sums of whole rows are taken in order and in float64, and products rounded before they are added, so every machine gets the same.
+func magnitude(x []float32) float64 {
+	s := 0.0
+	for _, v := range x {
+		s += float64(float64(v) * float64(v))
+	}
+	return math.Sqrt(s)
+}
+
+// cutoff keeps of x what exceeds its mean by more than k deviations.
+func cutoff(dst, x []float32, k float32) {
+	mean, s := 0.0, 0.0
+	for _, v := range x {
+		mean += float64(v)
+	}
+	mean /= float64(len(x))
+	for _, v := range x {
+		d := float64(v) - mean
+		s += float64(d * d)
+	}
+	limit := float32(mean + float64(math.Sqrt(s/float64(len(x)-1))*float64(k)))
+	for i, v := range x {
+		dst[i] = max(0, v-limit)
+	}
+}
+
+func (m *Model) bindMix(p *format.MixParams, selected bool) error {
+	a, b, out, coef := m.buf(p.A), m.buf(p.B), m.buf(p.Out), m.buf(p.Coef)
+	rows, cols := int(p.Rows), int(p.Cols)
+	n := out.len / rows
+	m.eachRow(selected, func(_ *worker, r int) {
+		y, x := out.f32(r), b.f32(r)
+		if a != nil {
+			copy(y, a.f32(r))
+		} else {
+			clear(y)
+		}
+		for i := range rows {
+			for j := range cols {
+				w := float32(0)
+				if coef != nil {
+					w = coef.f32(r)[i*cols+j]
+				}
+				if len(p.Offset) > 0 {
+					w += p.Offset[i*cols+j]
+				}
+				m.vec.AddScaled(y[i*n:(i+1)*n], y[i*n:(i+1)*n], x[j*n:(j+1)*n], w)
+			}
 		}
 	})
 	return nil

@@ -49,7 +49,12 @@ func (m *Model) Run(b Batch) error {
 			m.chosen = append(m.chosen, i)
 		}
 	}
-	m.batch, m.n = b, len(b)
+	m.batch, m.n, m.inLoop = b, len(b), false
+	if m.stream != nil {
+		if err := m.stream.Pass(len(b)); err != nil {
+			return err
+		}
+	}
 	for i := range m.next {
 		m.next[i].Reset()
 	}
@@ -59,7 +64,8 @@ func (m *Model) Run(b Batch) error {
 // region is what every worker does for one batch: the program from top to bottom.
 func (m *Model) region(id int) {
 	w := &m.work[id]
-	for i := range m.steps {
+	w.turn = 0
+	for i := 0; i < len(m.steps); i++ {
 		s := &m.steps[i]
 		if s.selected && len(m.chosen) == 0 {
 			return
@@ -67,6 +73,9 @@ func (m *Model) region(id int) {
 		s.run(w, &m.next[i])
 		if !m.pool.Barrier() {
 			return
+		}
+		if s.back != 0 && m.more[w.turn&1] {
+			i -= s.back
 		}
 	}
 }
@@ -132,6 +141,8 @@ func (m *Model) bindOps() error {
 			err = m.bindSlice(p, selected)
 		case *format.TemperParams:
 			err = m.bindTemper(p)
+		case *format.MixParams:
+			err = m.bindMix(p, selected)
 		case *format.ConvParams:
 			err = m.bindConv(p)
 		case *format.ScanParams:
