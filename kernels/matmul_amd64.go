@@ -25,6 +25,7 @@ type product struct {
 	s0, s1 int     // bytes of a source block of 16 rows in the two streams
 	scales int     // bytes of expanded scales per 32 columns
 	direct bool    // codes need no expansion: panels read them from the weights
+	halves bool    // kernels want activations with sums of half blocks: see withHalfSums
 	gemv   []panel // by number of activation rows, largest first
 	few    int     // up to so many activation rows gemv is used
 	expand kernel
@@ -75,6 +76,14 @@ func (p *product) matMul(a *MatMulArgs) {
 		scalar.MatMul(p.layout)(a) // assembly counts down to zero
 		return
 	}
+	if p.halves {
+		p.withHalfSums(a)
+		return
+	}
+	p.multiply(a)
+}
+
+func (p *product) multiply(a *MatMulArgs) {
 	if a.N <= p.few {
 		p.multiplyDirect(a)
 		return

@@ -64,7 +64,7 @@ var avx2U5g = &panelSet{
 var avx512Low = []product{
 	{
 		layout: tile.Q2_Kx16, name: "gemm_q2_kx16_q8x_32x6_avx512vnni",
-		s0: 0, s1: tile.Q2_Kx16Block, scales: 256,
+		s0: 0, s1: tile.Q2_Kx16Block, scales: 256, halves: true,
 		gemv: []panel{
 			{8, amd64.Gemv_q2_kx16_q8x_16x8_avx512vnni},
 			{6, amd64.Gemv_q2_kx16_q8x_16x6_avx512vnni},
@@ -217,7 +217,7 @@ var avx512Low = []product{
 var avxvnniLow = []product{
 	{
 		layout: tile.Q2_Kx16, name: "gemm_q2_kx16_q8x_8x6_avxvnni",
-		s0: 0, s1: tile.Q2_Kx16Block, scales: 256,
+		s0: 0, s1: tile.Q2_Kx16Block, scales: 256, halves: true,
 		gemv: []panel{
 			{1, amd64.Gemv_q2_kx16_q8x_16x1_avxvnni},
 		},
@@ -310,7 +310,7 @@ var avxvnniLow = []product{
 var avx2Low = []product{
 	{
 		layout: tile.Q2_Kx16, name: "gemm_q2_kx16_q8x_8x4_avx2",
-		s0: 0, s1: tile.Q2_Kx16Block, scales: 256,
+		s0: 0, s1: tile.Q2_Kx16Block, scales: 256, halves: true,
 		gemv: []panel{
 			{1, amd64.Gemv_q2_kx16_q8x_16x1_avx2},
 		},

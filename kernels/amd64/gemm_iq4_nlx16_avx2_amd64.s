@@ -17,9 +17,10 @@ TEXT ·Gemv_iq4_nlx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 tile:
 	MOVQ  BX, DI
 	MOVQ  SI, R8
-	MOVQ  40(AX), R9
-	MOVQ  48(AX), R10
-	MOVQ  32(AX), R10
+	MOVQ  BX, R9
+	MOVQ  40(AX), R10
+	MOVQ  48(AX), R11
+	MOVQ  32(AX), R11
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 
@@ -28,167 +29,170 @@ block:
 	VMOVDQU      (R8), Y3
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
 	VPSHUFB      Y3, Y0, Y3
-	VPABSB       Y3, Y7
 	VMOVDQU      32(R8), Y4
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
 	VPSHUFB      Y4, Y0, Y4
-	VPABSB       Y4, Y5
-	VPBROADCASTD (R9), Y6
-	VPSIGNB      Y3, Y6, Y3
-	VPMADDUBSW   Y3, Y7, Y3
+	VPBROADCASTD (R10), Y5
+	VPABSB       Y3, Y6
+	VPSIGNB      Y3, Y5, Y3
+	VPMADDUBSW   Y3, Y6, Y3
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y3, Y3
-	VPSIGNB      Y4, Y6, Y4
-	VPMADDUBSW   Y4, Y5, Y4
+	VPABSB       Y4, Y6
+	VPSIGNB      Y4, Y5, Y4
+	VPMADDUBSW   Y4, Y6, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	PREFETCHT1   16384(R8)
-	PREFETCHT0   2048(R8)
+	PREFETCHT1   65536(R9)
+	PREFETCHT0   4096(R9)
 	VMOVDQU      64(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPABSB       Y5, Y7
 	VMOVDQU      96(R8), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSHUFB      Y6, Y0, Y6
-	VPABSB       Y6, Y8
-	VPBROADCASTD 4(R9), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPSIGNB      Y6, Y9, Y5
+	VPBROADCASTD 4(R10), Y7
+	VPABSB       Y5, Y8
+	VPSIGNB      Y5, Y7, Y5
 	VPMADDUBSW   Y5, Y8, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPADDD       Y5, Y3, Y3
+	VPABSB       Y6, Y5
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
 	VMOVDQU      128(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPABSB       Y5, Y7
 	VMOVDQU      160(R8), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSHUFB      Y6, Y0, Y6
-	VPABSB       Y6, Y8
-	VPBROADCASTD 8(R9), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPSIGNB      Y6, Y9, Y5
+	VPBROADCASTD 8(R10), Y7
+	VPABSB       Y5, Y8
+	VPSIGNB      Y5, Y7, Y5
 	VPMADDUBSW   Y5, Y8, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   16448(R8)
-	PREFETCHT0   2112(R8)
+	VPADDD       Y5, Y3, Y3
+	VPABSB       Y6, Y5
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	PREFETCHT1   65600(R9)
+	PREFETCHT0   4160(R9)
 	VMOVDQU      192(R8), Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPABSB       Y5, Y7
 	VMOVDQU      224(R8), Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSHUFB      Y6, Y0, Y6
-	VPABSB       Y6, Y8
-	VPBROADCASTD 12(R9), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPSIGNB      Y6, Y9, Y5
+	VPBROADCASTD 12(R10), Y7
+	VPABSB       Y5, Y8
+	VPSIGNB      Y5, Y7, Y5
 	VPMADDUBSW   Y5, Y8, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPADDD       Y5, Y3, Y3
+	VPABSB       Y6, Y5
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	PREFETCHT1   65664(R9)
+	PREFETCHT0   4224(R9)
 	VMOVDQU      (R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPABSB       Y5, Y7
 	VMOVDQU      32(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSHUFB      Y6, Y0, Y6
-	VPABSB       Y6, Y8
-	VPBROADCASTD 16(R9), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPSIGNB      Y6, Y9, Y5
+	VPBROADCASTD 16(R10), Y7
+	VPABSB       Y5, Y8
+	VPSIGNB      Y5, Y7, Y5
 	VPMADDUBSW   Y5, Y8, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   16512(R8)
-	PREFETCHT0   2176(R8)
+	VPADDD       Y5, Y3, Y3
+	VPABSB       Y6, Y5
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
 	VMOVDQU      64(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPABSB       Y5, Y7
 	VMOVDQU      96(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSHUFB      Y6, Y0, Y6
-	VPABSB       Y6, Y8
-	VPBROADCASTD 20(R9), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPSIGNB      Y6, Y9, Y5
+	VPBROADCASTD 20(R10), Y7
+	VPABSB       Y5, Y8
+	VPSIGNB      Y5, Y7, Y5
 	VPMADDUBSW   Y5, Y8, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPADDD       Y5, Y3, Y3
+	VPABSB       Y6, Y5
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	PREFETCHT1   65728(R9)
+	PREFETCHT0   4288(R9)
 	VMOVDQU      128(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPABSB       Y5, Y7
 	VMOVDQU      160(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSHUFB      Y6, Y0, Y6
-	VPABSB       Y6, Y8
-	VPBROADCASTD 24(R9), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPSIGNB      Y6, Y9, Y5
+	VPBROADCASTD 24(R10), Y7
+	VPABSB       Y5, Y8
+	VPSIGNB      Y5, Y7, Y5
 	VPMADDUBSW   Y5, Y8, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   16576(R8)
-	PREFETCHT0   2240(R8)
+	VPADDD       Y5, Y3, Y3
+	VPABSB       Y6, Y5
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	PREFETCHT1   65792(R9)
+	PREFETCHT0   4352(R9)
 	VMOVDQU      192(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPABSB       Y5, Y7
 	VMOVDQU      224(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
 	VPSHUFB      Y6, Y0, Y6
-	VPABSB       Y6, Y8
-	VPBROADCASTD 28(R9), Y9
-	VPSIGNB      Y5, Y9, Y5
-	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPSIGNB      Y6, Y9, Y5
+	VPBROADCASTD 28(R10), Y7
+	VPABSB       Y5, Y8
+	VPSIGNB      Y5, Y7, Y5
 	VPMADDUBSW   Y5, Y8, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
+	VPADDD       Y5, Y3, Y3
+	VPABSB       Y6, Y5
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPADDD       Y6, Y4, Y4
 	VCVTPH2PS    (DI), Y5
-	VBROADCASTSS 32(R9), Y6
+	VBROADCASTSS 32(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y6, Y3, Y1
 	VCVTPH2PS    16(DI), Y3
-	VBROADCASTSS 32(R9), Y5
+	VBROADCASTSS 32(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y2
-	ADDQ         $0x30, R9
+	ADDQ         $0x30, R10
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000100, R8
-	DECQ         R10
+	ADDQ         $0x00000120, R9
+	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
 	VMOVUPS      Y1, (CX)

@@ -17,106 +17,113 @@ TEXT ·Gemv_mxfp4x16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 tile:
 	MOVQ  BX, DI
 	MOVQ  SI, R8
-	MOVQ  40(AX), R9
-	MOVQ  48(AX), R10
-	MOVQ  32(AX), R10
+	MOVQ  BX, R9
+	MOVQ  40(AX), R10
+	MOVQ  48(AX), R11
+	MOVQ  32(AX), R11
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 
 block:
 	// sub-block 0, scale 0
-	VPBROADCASTD 40(R9), Y3
+	VPBROADCASTD 40(R10), Y3
 	VPSRAD       $0x03, Y3, Y3
-	VPBROADCASTD 40(R9), Y4
+	VPBROADCASTD 40(R10), Y4
 	VPSRAD       $0x03, Y4, Y4
-	VMOVDQU      (R8), Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      32(R8), Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD (R9), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	PREFETCHT1   16384(R8)
-	PREFETCHT0   2048(R8)
-	VMOVDQU      64(R8), Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      96(R8), Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 4(R9), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VMOVDQU      128(R8), Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      160(R8), Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 8(R9), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	PREFETCHT1   16448(R8)
-	PREFETCHT0   2112(R8)
-	VMOVDQU      192(R8), Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      224(R8), Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 12(R9), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 16(R9), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	PREFETCHT1   16512(R8)
-	PREFETCHT0   2176(R8)
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      96(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 20(R9), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VMOVDQU      128(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      160(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 24(R9), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	PREFETCHT1   16576(R8)
-	PREFETCHT0   2240(R8)
-	VMOVDQU      192(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      224(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 28(R9), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      32(R8), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD (R10), Y9
+	LONG $0x5045c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y7, Y3
+	LONG $0x503dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y8, Y4
+	PREFETCHT1   65536(R9)
+	PREFETCHT0   4096(R9)
+	VMOVDQU      64(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      96(R8), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 4(R10), Y9
+	LONG $0x5045c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y7, Y3
+	LONG $0x503dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y8, Y4
+	VMOVDQU      128(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      160(R8), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 8(R10), Y9
+	LONG $0x5045c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y7, Y3
+	LONG $0x503dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y8, Y4
+	PREFETCHT1   65600(R9)
+	PREFETCHT0   4160(R9)
+	VMOVDQU      192(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      224(R8), Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 12(R10), Y9
+	LONG $0x5045c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y7, Y3
+	LONG $0x503dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y8, Y4
+	PREFETCHT1   65664(R9)
+	PREFETCHT0   4224(R9)
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      32(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 16(R10), Y9
+	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      96(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 20(R10), Y9
+	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	PREFETCHT1   65728(R9)
+	PREFETCHT0   4288(R9)
+	VMOVDQU      128(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      160(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 24(R10), Y9
+	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	PREFETCHT1   65792(R9)
+	PREFETCHT0   4352(R9)
+	VMOVDQU      192(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      224(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
+	VPBROADCASTD 28(R10), Y9
+	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPADDD       Y5, Y3, Y3
+	VPADDD       Y6, Y4, Y4
 	VPMOVZXBD    (DI), Y6
 	VPMINUD      dwords_avxvnni_00000002<>+0(SB), Y6, Y7
 	VMOVDQU      dwords_avxvnni_00200000<>+0(SB), Y5
@@ -124,7 +131,7 @@ block:
 	VPSLLD       $0x17, Y6, Y6
 	VPSUBD       dwords_avxvnni_00800000<>+0(SB), Y6, Y6
 	VPMAXSD      Y6, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
+	VBROADCASTSS 32(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y6, Y3, Y1
@@ -135,14 +142,15 @@ block:
 	VPSLLD       $0x17, Y5, Y5
 	VPSUBD       dwords_avxvnni_00800000<>+0(SB), Y5, Y5
 	VPMAXSD      Y5, Y3, Y3
-	VBROADCASTSS 32(R9), Y5
+	VBROADCASTSS 32(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y2
-	ADDQ         $0x30, R9
+	ADDQ         $0x30, R10
 	ADDQ         $0x10, DI
 	ADDQ         $0x00000100, R8
-	DECQ         R10
+	ADDQ         $0x00000110, R9
+	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
 	VMOVUPS      Y1, (CX)

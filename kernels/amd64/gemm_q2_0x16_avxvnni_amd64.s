@@ -16,197 +16,189 @@ TEXT ·Gemv_q2_0x16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 tile:
 	MOVQ  BX, DI
 	MOVQ  SI, R8
-	MOVQ  40(AX), R9
-	MOVQ  48(AX), R10
-	MOVQ  32(AX), R10
+	MOVQ  BX, R9
+	MOVQ  40(AX), R10
+	MOVQ  48(AX), R11
+	MOVQ  32(AX), R11
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 
 block:
 	VCVTPH2PS (DI), Y2
+	VCVTPH2PS 16(DI), Y3
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 40(R9), Y3
-	VPSRAD       $0x05, Y3, Y3
-	VMOVDQU      (R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD (R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 4(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 8(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16384(R8)
-	PREFETCHT0   2048(R8)
-	VMOVDQU      192(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 12(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      (R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 16(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 20(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 24(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16448(R8)
-	PREFETCHT0   2112(R8)
-	VMOVDQU      192(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 28(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 32(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VPBROADCASTD 40(R10), Y4
+	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 40(R10), Y5
+	VPSRAD       $0x05, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VMOVDQU      (R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      64(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 4(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      128(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 8(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT1   65536(R9)
+	PREFETCHT0   4096(R9)
+	VMOVDQU      192(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 12(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      (R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      64(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 20(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	PREFETCHT1   65600(R9)
+	PREFETCHT0   4160(R9)
+	VMOVDQU      128(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 24(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      192(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 28(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPSRAD       $0x02, Y4, Y4
+	VPSRAD       $0x02, Y5, Y5
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VMOVDQA      Y2, Y6
+	VBROADCASTSS 32(R10), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y0
+	VMOVDQA      Y3, Y4
+	VBROADCASTSS 32(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 88(R9), Y3
-	VPSRAD       $0x01, Y3, Y3
-	VMOVDQU      (R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 48(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 52(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 56(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16512(R8)
-	PREFETCHT0   2176(R8)
-	VMOVDQU      192(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 60(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      (R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 64(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 68(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 72(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16576(R8)
-	PREFETCHT0   2240(R8)
-	VMOVDQU      192(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 76(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x04, Y3, Y3
+	VPBROADCASTD 88(R10), Y4
+	VPSRAD       $0x01, Y4, Y4
+	VPBROADCASTD 88(R10), Y5
+	VPSRAD       $0x01, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VMOVDQU      (R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 48(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT1   65664(R9)
+	PREFETCHT0   4224(R9)
+	VMOVDQU      64(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 52(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      128(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 56(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      192(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 60(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT1   65728(R9)
+	PREFETCHT0   4288(R9)
+	VMOVDQU      (R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 64(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      64(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 68(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      128(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 72(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	PREFETCHT1   65792(R9)
+	PREFETCHT0   4352(R9)
+	VMOVDQU      192(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 76(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPSRAD       $0x02, Y4, Y4
+	VPSRAD       $0x02, Y5, Y5
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPSRAD       $0x04, Y5, Y5
 	VMOVDQA      Y2, Y2
-	VBROADCASTSS 80(R9), Y4
-	VMULPS       Y2, Y4, Y4
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y4, Y3, Y0
-	VCVTPH2PS    16(DI), Y2
-
-	// sub-block 0, scale 0
-	VPBROADCASTD 40(R9), Y3
-	VPSRAD       $0x05, Y3, Y3
-	VMOVDQU      32(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD (R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 4(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      160(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 8(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 12(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      32(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 16(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 20(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      160(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 24(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 28(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 32(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 1, scale 0
-	VPBROADCASTD 88(R9), Y3
-	VPSRAD       $0x01, Y3, Y3
-	VMOVDQU      32(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 48(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 52(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      160(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 56(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 60(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQU      32(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 64(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 68(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      160(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 72(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 76(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x04, Y3, Y3
-	VMOVDQA      Y2, Y2
-	VBROADCASTSS 80(R9), Y4
-	VMULPS       Y2, Y4, Y4
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         $0x60, R9
+	VBROADCASTSS 80(R10), Y6
+	VMULPS       Y2, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y0
+	VMOVDQA      Y3, Y2
+	VBROADCASTSS 80(R10), Y3
+	VMULPS       Y2, Y3, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y3, Y5, Y1
+	ADDQ         $0x60, R10
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000100, R8
-	DECQ         R10
+	ADDQ         $0x00000120, R9
+	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
 	VMOVUPS      Y0, (CX)

@@ -16,9 +16,10 @@ TEXT ·Gemv_q3_kx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 tile:
 	MOVQ  BX, DI
 	MOVQ  SI, R8
-	MOVQ  40(AX), R9
-	MOVQ  48(AX), R10
-	MOVQ  32(AX), R10
+	MOVQ  BX, R9
+	MOVQ  40(AX), R10
+	MOVQ  48(AX), R11
+	MOVQ  32(AX), R11
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 
@@ -33,7 +34,7 @@ block:
 	VPSUBB    dwords_avx2_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y4
+	VPBROADCASTD 44(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      704(R8), Y5
 	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
@@ -41,7 +42,7 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD (R9), Y6
+	VPBROADCASTD (R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      768(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
@@ -49,18 +50,18 @@ block:
 	VPSLLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 4(R9), Y7
+	VPBROADCASTD 4(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   16384(R8)
-	PREFETCHT0   2048(R8)
+	PREFETCHT1   65536(R9)
+	PREFETCHT0   4096(R9)
 	VMOVDQU      832(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
 	VMOVDQU      320(R8), Y7
 	VPSLLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 8(R9), Y7
+	VPBROADCASTD 8(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      896(R8), Y6
@@ -69,7 +70,7 @@ block:
 	VPSLLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 12(R9), Y7
+	VPBROADCASTD 12(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -78,25 +79,25 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
+	VBROADCASTSS 32(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y5
-	VPBROADCASTD 40(R9), Y4
+	VPBROADCASTD 44(R10), Y5
+	VPBROADCASTD 40(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
-	PREFETCHT1   16448(R8)
-	PREFETCHT0   2112(R8)
+	PREFETCHT1   65600(R9)
+	PREFETCHT0   4160(R9)
 	VMOVDQU      960(R8), Y5
 	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 16(R9), Y6
+	VPBROADCASTD 16(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1024(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
@@ -104,27 +105,27 @@ block:
 	VPSLLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 20(R9), Y7
+	VPBROADCASTD 20(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	PREFETCHT1   65664(R9)
+	PREFETCHT0   4224(R9)
 	VMOVDQU      1088(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
 	VMOVDQU      576(R8), Y7
 	VPSLLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 24(R9), Y7
+	VPBROADCASTD 24(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   16512(R8)
-	PREFETCHT0   2176(R8)
 	VMOVDQU      1152(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
 	VMOVDQU      640(R8), Y7
 	VPSLLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 28(R9), Y7
+	VPBROADCASTD 28(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -133,120 +134,116 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
+	VBROADCASTSS 32(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y4
+	VPBROADCASTD 92(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      704(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      192(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 48(R9), Y6
+	VPBROADCASTD 48(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   16576(R8)
-	PREFETCHT0   2240(R8)
+	PREFETCHT1   65728(R9)
+	PREFETCHT0   4288(R9)
 	VMOVDQU      768(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      256(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 52(R9), Y7
+	VPBROADCASTD 52(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      832(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      320(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 56(R9), Y7
+	VPBROADCASTD 56(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   16640(R8)
-	PREFETCHT0   2304(R8)
+	PREFETCHT1   65792(R9)
+	PREFETCHT0   4352(R9)
 	VMOVDQU      896(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      384(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 60(R9), Y7
+	VPBROADCASTD 60(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 80(R9), Y6
+	VBROADCASTSS 80(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y5
-	VPBROADCASTD 88(R9), Y4
+	VPBROADCASTD 92(R10), Y5
+	VPBROADCASTD 88(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      960(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 64(R9), Y6
+	VPBROADCASTD 64(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
+	PREFETCHT1   65856(R9)
+	PREFETCHT0   4416(R9)
 	VMOVDQU      1024(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      512(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 68(R9), Y7
+	VPBROADCASTD 68(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   16704(R8)
-	PREFETCHT0   2368(R8)
 	VMOVDQU      1088(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      576(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 72(R9), Y7
+	VPBROADCASTD 72(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	PREFETCHT1   65920(R9)
+	PREFETCHT0   4480(R9)
 	VMOVDQU      1152(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      640(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 76(R9), Y7
+	VPBROADCASTD 76(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 80(R9), Y5
+	VBROADCASTSS 80(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
@@ -259,17 +256,15 @@ block:
 	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y4
+	VPBROADCASTD 140(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
-	PREFETCHT1   16768(R8)
-	PREFETCHT0   2432(R8)
 	VMOVDQU      704(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      192(R8), Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 96(R9), Y6
+	VPBROADCASTD 96(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      768(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
@@ -277,18 +272,18 @@ block:
 	VMOVDQU      256(R8), Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 100(R9), Y7
+	VPBROADCASTD 100(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   16832(R8)
-	PREFETCHT0   2496(R8)
+	PREFETCHT1   65984(R9)
+	PREFETCHT0   4544(R9)
 	VMOVDQU      832(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
 	VMOVDQU      320(R8), Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 104(R9), Y7
+	VPBROADCASTD 104(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      896(R8), Y6
@@ -297,7 +292,7 @@ block:
 	VMOVDQU      384(R8), Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 108(R9), Y7
+	VPBROADCASTD 108(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -306,53 +301,53 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 128(R9), Y6
+	VBROADCASTSS 128(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y5
-	VPBROADCASTD 136(R9), Y4
+	VPBROADCASTD 140(R10), Y5
+	VPBROADCASTD 136(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
+	PREFETCHT1   66048(R9)
+	PREFETCHT0   4608(R9)
 	VMOVDQU      960(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 112(R9), Y6
+	VPBROADCASTD 112(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   16896(R8)
-	PREFETCHT0   2560(R8)
 	VMOVDQU      1024(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
 	VMOVDQU      512(R8), Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 116(R9), Y7
+	VPBROADCASTD 116(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	PREFETCHT1   66112(R9)
+	PREFETCHT0   4672(R9)
 	VMOVDQU      1088(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
 	VMOVDQU      576(R8), Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 120(R9), Y7
+	VPBROADCASTD 120(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   16960(R8)
-	PREFETCHT0   2624(R8)
 	VMOVDQU      1152(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
 	VMOVDQU      640(R8), Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 124(R9), Y7
+	VPBROADCASTD 124(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -361,120 +356,124 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 128(R9), Y6
+	VBROADCASTSS 128(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y4
+	VPBROADCASTD 188(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      704(R8), Y5
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      192(R8), Y6
-	VPSRLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 144(R9), Y6
+	VPBROADCASTD 144(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
+	PREFETCHT1   66176(R9)
+	PREFETCHT0   4736(R9)
 	VMOVDQU      768(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      256(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 148(R9), Y7
+	VPBROADCASTD 148(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   17024(R8)
-	PREFETCHT0   2688(R8)
 	VMOVDQU      832(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      320(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 152(R9), Y7
+	VPBROADCASTD 152(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	PREFETCHT1   66240(R9)
+	PREFETCHT0   4800(R9)
 	VMOVDQU      896(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      384(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 156(R9), Y7
+	VPBROADCASTD 156(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 176(R9), Y6
+	VBROADCASTSS 176(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y5
-	VPBROADCASTD 184(R9), Y4
+	VPBROADCASTD 188(R10), Y5
+	VPBROADCASTD 184(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
-	PREFETCHT1   17088(R8)
-	PREFETCHT0   2752(R8)
 	VMOVDQU      960(R8), Y5
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
-	VPSRLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 160(R9), Y6
+	VPBROADCASTD 160(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
+	PREFETCHT1   66304(R9)
+	PREFETCHT0   4864(R9)
 	VMOVDQU      1024(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      512(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 164(R9), Y7
+	VPBROADCASTD 164(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   17152(R8)
-	PREFETCHT0   2816(R8)
 	VMOVDQU      1088(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      576(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 168(R9), Y7
+	VPBROADCASTD 168(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	PREFETCHT1   66368(R9)
+	PREFETCHT0   4928(R9)
 	VMOVDQU      1152(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      640(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 172(R9), Y7
+	VPBROADCASTD 172(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 176(R9), Y5
+	VBROADCASTSS 176(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
@@ -487,7 +486,7 @@ block:
 	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y4
+	VPBROADCASTD 236(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1216(R8), Y5
 	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
@@ -495,37 +494,35 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 192(R9), Y6
+	VPBROADCASTD 192(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   17216(R8)
-	PREFETCHT0   2880(R8)
 	VMOVDQU      1280(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
 	VMOVDQU      256(R8), Y7
 	VPSRLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 196(R9), Y7
+	VPBROADCASTD 196(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	PREFETCHT1   66432(R9)
+	PREFETCHT0   4992(R9)
 	VMOVDQU      1344(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
 	VMOVDQU      320(R8), Y7
 	VPSRLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 200(R9), Y7
+	VPBROADCASTD 200(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   17280(R8)
-	PREFETCHT0   2944(R8)
 	VMOVDQU      1408(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
 	VMOVDQU      384(R8), Y7
 	VPSRLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 204(R9), Y7
+	VPBROADCASTD 204(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -534,42 +531,44 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 224(R9), Y6
+	VBROADCASTSS 224(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y5
-	VPBROADCASTD 232(R9), Y4
+	VPBROADCASTD 236(R10), Y5
+	VPBROADCASTD 232(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
+	PREFETCHT1   66496(R9)
+	PREFETCHT0   5056(R9)
 	VMOVDQU      1472(R8), Y5
 	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 208(R9), Y6
+	VPBROADCASTD 208(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   17344(R8)
-	PREFETCHT0   3008(R8)
 	VMOVDQU      1536(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
 	VMOVDQU      512(R8), Y7
 	VPSRLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 212(R9), Y7
+	VPBROADCASTD 212(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	PREFETCHT1   66560(R9)
+	PREFETCHT0   5120(R9)
 	VMOVDQU      1600(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
 	VMOVDQU      576(R8), Y7
 	VPSRLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 216(R9), Y7
+	VPBROADCASTD 216(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1664(R8), Y6
@@ -578,7 +577,7 @@ block:
 	VPSRLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 220(R9), Y7
+	VPBROADCASTD 220(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -587,122 +586,116 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 224(R9), Y6
+	VBROADCASTSS 224(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y4
+	VPBROADCASTD 284(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
-	PREFETCHT1   17408(R8)
-	PREFETCHT0   3072(R8)
 	VMOVDQU      1216(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      192(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 240(R9), Y6
+	VPBROADCASTD 240(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
+	PREFETCHT1   66624(R9)
+	PREFETCHT0   5184(R9)
 	VMOVDQU      1280(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      256(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 244(R9), Y7
+	VPBROADCASTD 244(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   17472(R8)
-	PREFETCHT0   3136(R8)
 	VMOVDQU      1344(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      320(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 248(R9), Y7
+	VPBROADCASTD 248(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	PREFETCHT1   66688(R9)
+	PREFETCHT0   5248(R9)
 	VMOVDQU      1408(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      384(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 252(R9), Y7
+	VPBROADCASTD 252(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 272(R9), Y6
+	VBROADCASTSS 272(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y5
-	VPBROADCASTD 280(R9), Y4
+	VPBROADCASTD 284(R10), Y5
+	VPBROADCASTD 280(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1472(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 256(R9), Y6
+	VPBROADCASTD 256(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   17536(R8)
-	PREFETCHT0   3200(R8)
+	PREFETCHT1   66752(R9)
+	PREFETCHT0   5312(R9)
 	VMOVDQU      1536(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      512(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 260(R9), Y7
+	VPBROADCASTD 260(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1600(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      576(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 264(R9), Y7
+	VPBROADCASTD 264(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   17600(R8)
-	PREFETCHT0   3264(R8)
+	PREFETCHT1   66816(R9)
+	PREFETCHT0   5376(R9)
 	VMOVDQU      1664(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      640(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 268(R9), Y7
+	VPBROADCASTD 268(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 272(R9), Y5
+	VBROADCASTSS 272(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
@@ -716,7 +709,7 @@ block:
 	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y4
+	VPBROADCASTD 332(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1216(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
@@ -725,10 +718,8 @@ block:
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 288(R9), Y6
+	VPBROADCASTD 288(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   17664(R8)
-	PREFETCHT0   3328(R8)
 	VMOVDQU      1280(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
@@ -736,9 +727,11 @@ block:
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 292(R9), Y7
+	VPBROADCASTD 292(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	PREFETCHT1   66880(R9)
+	PREFETCHT0   5440(R9)
 	VMOVDQU      1344(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
@@ -746,7 +739,7 @@ block:
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 296(R9), Y7
+	VPBROADCASTD 296(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1408(R8), Y6
@@ -756,7 +749,7 @@ block:
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 300(R9), Y7
+	VPBROADCASTD 300(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -765,18 +758,18 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 320(R9), Y6
+	VBROADCASTSS 320(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y5
-	VPBROADCASTD 328(R9), Y4
+	VPBROADCASTD 332(R10), Y5
+	VPBROADCASTD 328(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
-	PREFETCHT1   17728(R8)
-	PREFETCHT0   3392(R8)
+	PREFETCHT1   66944(R9)
+	PREFETCHT0   5504(R9)
 	VMOVDQU      1472(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
 	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
@@ -784,7 +777,7 @@ block:
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 304(R9), Y6
+	VPBROADCASTD 304(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1536(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
@@ -793,11 +786,11 @@ block:
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 308(R9), Y7
+	VPBROADCASTD 308(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   17792(R8)
-	PREFETCHT0   3456(R8)
+	PREFETCHT1   67008(R9)
+	PREFETCHT0   5568(R9)
 	VMOVDQU      1600(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
@@ -805,7 +798,7 @@ block:
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 312(R9), Y7
+	VPBROADCASTD 312(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1664(R8), Y6
@@ -815,7 +808,7 @@ block:
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 316(R9), Y7
+	VPBROADCASTD 316(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -824,122 +817,124 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 320(R9), Y6
+	VBROADCASTSS 320(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y4
+	VPBROADCASTD 380(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
-	PREFETCHT1   17856(R8)
-	PREFETCHT0   3520(R8)
 	VMOVDQU      1216(R8), Y5
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      192(R8), Y6
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 336(R9), Y6
+	VPBROADCASTD 336(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
+	PREFETCHT1   67072(R9)
+	PREFETCHT0   5632(R9)
 	VMOVDQU      1280(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      256(R8), Y7
-	VPSRLD       $0x05, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 340(R9), Y7
+	VPBROADCASTD 340(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1344(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      320(R8), Y7
-	VPSRLD       $0x05, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 344(R9), Y7
+	VPBROADCASTD 344(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   17920(R8)
-	PREFETCHT0   3584(R8)
+	PREFETCHT1   67136(R9)
+	PREFETCHT0   5696(R9)
 	VMOVDQU      1408(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      384(R8), Y7
-	VPSRLD       $0x05, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 348(R9), Y7
+	VPBROADCASTD 348(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 368(R9), Y6
+	VBROADCASTSS 368(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y5
-	VPBROADCASTD 376(R9), Y4
+	VPBROADCASTD 380(R10), Y5
+	VPBROADCASTD 376(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1472(R8), Y5
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 352(R9), Y6
+	VPBROADCASTD 352(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
-	PREFETCHT1   17984(R8)
-	PREFETCHT0   3648(R8)
+	PREFETCHT1   67200(R9)
+	PREFETCHT0   5760(R9)
 	VMOVDQU      1536(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      512(R8), Y7
-	VPSRLD       $0x05, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 356(R9), Y7
+	VPBROADCASTD 356(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1600(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      576(R8), Y7
-	VPSRLD       $0x05, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 360(R9), Y7
+	VPBROADCASTD 360(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   18048(R8)
-	PREFETCHT0   3712(R8)
+	PREFETCHT1   67264(R9)
+	PREFETCHT0   5824(R9)
 	VMOVDQU      1664(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      640(R8), Y7
-	VPSRLD       $0x05, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 364(R9), Y7
+	VPBROADCASTD 364(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 368(R9), Y2
+	VBROADCASTSS 368(R10), Y2
 	VMULPS       Y3, Y2, Y2
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y2, Y4, Y0
@@ -953,7 +948,7 @@ block:
 	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y4
+	VPBROADCASTD 44(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      736(R8), Y5
 	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
@@ -961,7 +956,7 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD (R9), Y6
+	VPBROADCASTD (R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      800(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
@@ -969,7 +964,7 @@ block:
 	VPSLLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 4(R9), Y7
+	VPBROADCASTD 4(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      864(R8), Y6
@@ -978,7 +973,7 @@ block:
 	VPSLLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 8(R9), Y7
+	VPBROADCASTD 8(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      928(R8), Y6
@@ -987,7 +982,7 @@ block:
 	VPSLLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 12(R9), Y7
+	VPBROADCASTD 12(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -996,14 +991,14 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
+	VBROADCASTSS 32(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y5
-	VPBROADCASTD 40(R9), Y4
+	VPBROADCASTD 44(R10), Y5
+	VPBROADCASTD 40(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      992(R8), Y5
@@ -1012,7 +1007,7 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 16(R9), Y6
+	VPBROADCASTD 16(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1056(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
@@ -1020,7 +1015,7 @@ block:
 	VPSLLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 20(R9), Y7
+	VPBROADCASTD 20(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1120(R8), Y6
@@ -1029,7 +1024,7 @@ block:
 	VPSLLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 24(R9), Y7
+	VPBROADCASTD 24(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1184(R8), Y6
@@ -1038,7 +1033,7 @@ block:
 	VPSLLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 28(R9), Y7
+	VPBROADCASTD 28(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -1047,114 +1042,108 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
+	VBROADCASTSS 32(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y4
+	VPBROADCASTD 92(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      736(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      224(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 48(R9), Y6
+	VPBROADCASTD 48(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      800(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      288(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 52(R9), Y7
+	VPBROADCASTD 52(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      864(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      352(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 56(R9), Y7
+	VPBROADCASTD 56(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      928(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      416(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 60(R9), Y7
+	VPBROADCASTD 60(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 80(R9), Y6
+	VBROADCASTSS 80(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y5
-	VPBROADCASTD 88(R9), Y4
+	VPBROADCASTD 92(R10), Y5
+	VPBROADCASTD 88(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      992(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      480(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 64(R9), Y6
+	VPBROADCASTD 64(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1056(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      544(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 68(R9), Y7
+	VPBROADCASTD 68(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1120(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      608(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 72(R9), Y7
+	VPBROADCASTD 72(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1184(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      672(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 76(R9), Y7
+	VPBROADCASTD 76(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 80(R9), Y5
+	VBROADCASTSS 80(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
@@ -1167,7 +1156,7 @@ block:
 	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y4
+	VPBROADCASTD 140(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      736(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
@@ -1175,7 +1164,7 @@ block:
 	VMOVDQU      224(R8), Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 96(R9), Y6
+	VPBROADCASTD 96(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      800(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
@@ -1183,7 +1172,7 @@ block:
 	VMOVDQU      288(R8), Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 100(R9), Y7
+	VPBROADCASTD 100(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      864(R8), Y6
@@ -1192,7 +1181,7 @@ block:
 	VMOVDQU      352(R8), Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 104(R9), Y7
+	VPBROADCASTD 104(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      928(R8), Y6
@@ -1201,7 +1190,7 @@ block:
 	VMOVDQU      416(R8), Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 108(R9), Y7
+	VPBROADCASTD 108(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -1210,14 +1199,14 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 128(R9), Y6
+	VBROADCASTSS 128(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y5
-	VPBROADCASTD 136(R9), Y4
+	VPBROADCASTD 140(R10), Y5
+	VPBROADCASTD 136(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      992(R8), Y5
@@ -1226,7 +1215,7 @@ block:
 	VMOVDQU      480(R8), Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 112(R9), Y6
+	VPBROADCASTD 112(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1056(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
@@ -1234,7 +1223,7 @@ block:
 	VMOVDQU      544(R8), Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 116(R9), Y7
+	VPBROADCASTD 116(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1120(R8), Y6
@@ -1243,7 +1232,7 @@ block:
 	VMOVDQU      608(R8), Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 120(R9), Y7
+	VPBROADCASTD 120(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1184(R8), Y6
@@ -1252,7 +1241,7 @@ block:
 	VMOVDQU      672(R8), Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 124(R9), Y7
+	VPBROADCASTD 124(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -1261,114 +1250,116 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 128(R9), Y6
+	VBROADCASTSS 128(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y4
+	VPBROADCASTD 188(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      736(R8), Y5
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      224(R8), Y6
-	VPSRLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 144(R9), Y6
+	VPBROADCASTD 144(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      800(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      288(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 148(R9), Y7
+	VPBROADCASTD 148(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      864(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      352(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 152(R9), Y7
+	VPBROADCASTD 152(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      928(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      416(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 156(R9), Y7
+	VPBROADCASTD 156(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 176(R9), Y6
+	VBROADCASTSS 176(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y5
-	VPBROADCASTD 184(R9), Y4
+	VPBROADCASTD 188(R10), Y5
+	VPBROADCASTD 184(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      992(R8), Y5
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      480(R8), Y6
-	VPSRLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSLLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 160(R9), Y6
+	VPBROADCASTD 160(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1056(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      544(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 164(R9), Y7
+	VPBROADCASTD 164(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1120(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      608(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 168(R9), Y7
+	VPBROADCASTD 168(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1184(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      672(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSLLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 172(R9), Y7
+	VPBROADCASTD 172(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 176(R9), Y5
+	VBROADCASTSS 176(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
@@ -1381,7 +1372,7 @@ block:
 	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y4
+	VPBROADCASTD 236(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1248(R8), Y5
 	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
@@ -1389,7 +1380,7 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 192(R9), Y6
+	VPBROADCASTD 192(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1312(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
@@ -1397,7 +1388,7 @@ block:
 	VPSRLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 196(R9), Y7
+	VPBROADCASTD 196(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1376(R8), Y6
@@ -1406,7 +1397,7 @@ block:
 	VPSRLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 200(R9), Y7
+	VPBROADCASTD 200(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1440(R8), Y6
@@ -1415,7 +1406,7 @@ block:
 	VPSRLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 204(R9), Y7
+	VPBROADCASTD 204(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -1424,14 +1415,14 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 224(R9), Y6
+	VBROADCASTSS 224(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y5
-	VPBROADCASTD 232(R9), Y4
+	VPBROADCASTD 236(R10), Y5
+	VPBROADCASTD 232(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1504(R8), Y5
@@ -1440,7 +1431,7 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 208(R9), Y6
+	VPBROADCASTD 208(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1568(R8), Y6
 	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
@@ -1448,7 +1439,7 @@ block:
 	VPSRLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 212(R9), Y7
+	VPBROADCASTD 212(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1632(R8), Y6
@@ -1457,7 +1448,7 @@ block:
 	VPSRLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 216(R9), Y7
+	VPBROADCASTD 216(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1696(R8), Y6
@@ -1466,7 +1457,7 @@ block:
 	VPSRLD       $0x02, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 220(R9), Y7
+	VPBROADCASTD 220(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -1475,114 +1466,108 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 224(R9), Y6
+	VBROADCASTSS 224(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y4
+	VPBROADCASTD 284(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1248(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      224(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 240(R9), Y6
+	VPBROADCASTD 240(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1312(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      288(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 244(R9), Y7
+	VPBROADCASTD 244(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1376(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      352(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 248(R9), Y7
+	VPBROADCASTD 248(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1440(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      416(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 252(R9), Y7
+	VPBROADCASTD 252(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 272(R9), Y6
+	VBROADCASTSS 272(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y5
-	VPBROADCASTD 280(R9), Y4
+	VPBROADCASTD 284(R10), Y5
+	VPBROADCASTD 280(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1504(R8), Y5
-	VPSRLD       $0x02, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      480(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 256(R9), Y6
+	VPBROADCASTD 256(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1568(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      544(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 260(R9), Y7
+	VPBROADCASTD 260(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1632(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      608(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 264(R9), Y7
+	VPBROADCASTD 264(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1696(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      672(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 268(R9), Y7
+	VPBROADCASTD 268(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 272(R9), Y5
+	VBROADCASTSS 272(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
@@ -1596,7 +1581,7 @@ block:
 	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y4
+	VPBROADCASTD 332(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1248(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
@@ -1605,7 +1590,7 @@ block:
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 288(R9), Y6
+	VPBROADCASTD 288(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1312(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
@@ -1614,7 +1599,7 @@ block:
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 292(R9), Y7
+	VPBROADCASTD 292(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1376(R8), Y6
@@ -1624,7 +1609,7 @@ block:
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 296(R9), Y7
+	VPBROADCASTD 296(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1440(R8), Y6
@@ -1634,7 +1619,7 @@ block:
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 300(R9), Y7
+	VPBROADCASTD 300(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -1643,14 +1628,14 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 320(R9), Y6
+	VBROADCASTSS 320(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y5
-	VPBROADCASTD 328(R9), Y4
+	VPBROADCASTD 332(R10), Y5
+	VPBROADCASTD 328(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1504(R8), Y5
@@ -1660,7 +1645,7 @@ block:
 	VPSRLD       $0x04, Y6, Y6
 	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 304(R9), Y6
+	VPBROADCASTD 304(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1568(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
@@ -1669,7 +1654,7 @@ block:
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 308(R9), Y7
+	VPBROADCASTD 308(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1632(R8), Y6
@@ -1679,7 +1664,7 @@ block:
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 312(R9), Y7
+	VPBROADCASTD 312(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1696(R8), Y6
@@ -1689,7 +1674,7 @@ block:
 	VPSRLD       $0x04, Y7, Y7
 	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 316(R9), Y7
+	VPBROADCASTD 316(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
@@ -1698,121 +1683,124 @@ block:
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 320(R9), Y6
+	VBROADCASTSS 320(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y4
+	VPBROADCASTD 380(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1248(R8), Y5
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      224(R8), Y6
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 336(R9), Y6
+	VPBROADCASTD 336(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1312(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      288(R8), Y7
-	VPSRLD       $0x05, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 340(R9), Y7
+	VPBROADCASTD 340(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1376(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      352(R8), Y7
-	VPSRLD       $0x05, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 344(R9), Y7
+	VPBROADCASTD 344(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1440(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      416(R8), Y7
-	VPSRLD       $0x05, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 348(R9), Y7
+	VPBROADCASTD 348(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 368(R9), Y6
+	VBROADCASTSS 368(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y5
-	VPBROADCASTD 376(R9), Y4
+	VPBROADCASTD 380(R10), Y5
+	VPBROADCASTD 376(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1504(R8), Y5
-	VPSRLD       $0x06, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      480(R8), Y6
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
+	VPSRLD       $0x03, Y6, Y6
+	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 352(R9), Y6
+	VPBROADCASTD 352(R10), Y6
 	VPMADDUBSW   Y6, Y5, Y5
 	VMOVDQU      1568(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      544(R8), Y7
-	VPSRLD       $0x05, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 356(R9), Y7
+	VPBROADCASTD 356(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1632(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      608(R8), Y7
-	VPSRLD       $0x05, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 360(R9), Y7
+	VPBROADCASTD 360(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
 	VMOVDQU      1696(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
+	VPSRLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
 	VMOVDQU      672(R8), Y7
-	VPSRLD       $0x05, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
+	VPSRLD       $0x03, Y7, Y7
+	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 364(R9), Y7
+	VPBROADCASTD 364(R10), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y5, Y5
+	VPSRAW       $0x02, Y5, Y5
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 368(R9), Y2
+	VBROADCASTSS 368(R10), Y2
 	VMULPS       Y3, Y2, Y2
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y2, Y4, Y1
-	ADDQ         $0x00000180, R9
+	ADDQ         $0x00000180, R10
 	ADDQ         $0x20, DI
 	ADDQ         $0x000006c0, R8
-	DECQ         R10
+	ADDQ         $0x000006e0, R9
+	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
 	VMOVUPS      Y0, (CX)
@@ -2064,6 +2052,42 @@ DATA shuffle_avx2_z_z_z_1<>+61(SB)/1, $0x80
 DATA shuffle_avx2_z_z_z_1<>+62(SB)/1, $0x80
 DATA shuffle_avx2_z_z_z_1<>+63(SB)/1, $0x0d
 GLOBL shuffle_avx2_z_z_z_1<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx2_0c0c0c0c<>+0(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+4(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+8(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+12(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+16(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+20(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+24(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+28(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+32(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+36(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+40(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+44(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+48(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+52(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+56(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+60(SB)/4, $0x0c0c0c0c
+GLOBL dwords_avx2_0c0c0c0c<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx2_10101010<>+0(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+4(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+8(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+12(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+16(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+20(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+24(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+28(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+32(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+36(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+40(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+44(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+48(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+52(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+56(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+60(SB)/4, $0x10101010
+GLOBL dwords_avx2_10101010<>(SB), RODATA|NOPTR, $64
 
 DATA shuffle_avx2_z_z_z_2<>+0(SB)/1, $0x80
 DATA shuffle_avx2_z_z_z_2<>+1(SB)/1, $0x80

@@ -16,9 +16,10 @@ TEXT ·Gemv_q3_kx16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 tile:
 	MOVQ  BX, DI
 	MOVQ  SI, R8
-	MOVQ  40(AX), R9
-	MOVQ  48(AX), R10
-	MOVQ  32(AX), R10
+	MOVQ  BX, R9
+	MOVQ  40(AX), R10
+	MOVQ  48(AX), R11
+	MOVQ  32(AX), R11
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 
@@ -33,7 +34,7 @@ block:
 	VPSUBB    dwords_avxvnni_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y4
+	VPBROADCASTD 44(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      704(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -41,7 +42,7 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD (R9), Y6
+	VPBROADCASTD (R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      768(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -49,17 +50,17 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 4(R9), Y6
+	VPBROADCASTD 4(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   16384(R8)
-	PREFETCHT0   2048(R8)
+	PREFETCHT1   65536(R9)
+	PREFETCHT0   4096(R9)
 	VMOVDQU      832(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      320(R8), Y6
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 8(R9), Y6
+	VPBROADCASTD 8(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      896(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -67,31 +68,31 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 12(R9), Y6
+	VPBROADCASTD 12(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
+	VBROADCASTSS 32(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y5
-	VPBROADCASTD 40(R9), Y4
+	VPBROADCASTD 44(R10), Y5
+	VPBROADCASTD 40(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
-	PREFETCHT1   16448(R8)
-	PREFETCHT0   2112(R8)
+	PREFETCHT1   65600(R9)
+	PREFETCHT0   4160(R9)
 	VMOVDQU      960(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 16(R9), Y6
+	VPBROADCASTD 16(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1024(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -99,37 +100,37 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 20(R9), Y6
+	VPBROADCASTD 20(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   65664(R9)
+	PREFETCHT0   4224(R9)
 	VMOVDQU      1088(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      576(R8), Y6
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 24(R9), Y6
+	VPBROADCASTD 24(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   16512(R8)
-	PREFETCHT0   2176(R8)
 	VMOVDQU      1152(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      640(R8), Y6
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 28(R9), Y6
+	VPBROADCASTD 28(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
+	VBROADCASTSS 32(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y4
+	VPBROADCASTD 92(R10), Y4
 	VPSRAD       $0x03, Y4, Y4
 	VMOVDQU      704(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -137,17 +138,17 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 48(R9), Y6
+	VPBROADCASTD 48(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   16576(R8)
-	PREFETCHT0   2240(R8)
+	PREFETCHT1   65728(R9)
+	PREFETCHT0   4288(R9)
 	VMOVDQU      768(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      256(R8), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 52(R9), Y6
+	VPBROADCASTD 52(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      832(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -155,31 +156,31 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 56(R9), Y6
+	VPBROADCASTD 56(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   16640(R8)
-	PREFETCHT0   2304(R8)
+	PREFETCHT1   65792(R9)
+	PREFETCHT0   4352(R9)
 	VMOVDQU      896(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      384(R8), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 60(R9), Y6
+	VPBROADCASTD 60(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x02, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 80(R9), Y6
+	VBROADCASTSS 80(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y5
-	VPBROADCASTD 88(R9), Y4
+	VPBROADCASTD 92(R10), Y5
+	VPBROADCASTD 88(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x03, Y4, Y4
 	VMOVDQU      960(R8), Y5
@@ -188,39 +189,41 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 64(R9), Y6
+	VPBROADCASTD 64(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   65856(R9)
+	PREFETCHT0   4416(R9)
 	VMOVDQU      1024(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      512(R8), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 68(R9), Y6
+	VPBROADCASTD 68(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   16704(R8)
-	PREFETCHT0   2368(R8)
 	VMOVDQU      1088(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      576(R8), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 72(R9), Y6
+	VPBROADCASTD 72(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   65920(R9)
+	PREFETCHT0   4480(R9)
 	VMOVDQU      1152(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      640(R8), Y6
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 76(R9), Y6
+	VPBROADCASTD 76(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x02, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 80(R9), Y5
+	VBROADCASTSS 80(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
@@ -233,17 +236,15 @@ block:
 	VPSUBB       dwords_avxvnni_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y4
+	VPBROADCASTD 140(R10), Y4
 	VPSRAD       $0x01, Y4, Y4
-	PREFETCHT1   16768(R8)
-	PREFETCHT0   2432(R8)
 	VMOVDQU      704(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      192(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 96(R9), Y6
+	VPBROADCASTD 96(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      768(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -251,17 +252,17 @@ block:
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 100(R9), Y6
+	VPBROADCASTD 100(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   16832(R8)
-	PREFETCHT0   2496(R8)
+	PREFETCHT1   65984(R9)
+	PREFETCHT0   4544(R9)
 	VMOVDQU      832(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      320(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 104(R9), Y6
+	VPBROADCASTD 104(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      896(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -269,71 +270,71 @@ block:
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 108(R9), Y6
+	VPBROADCASTD 108(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 128(R9), Y6
+	VBROADCASTSS 128(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y5
-	VPBROADCASTD 136(R9), Y4
+	VPBROADCASTD 140(R10), Y5
+	VPBROADCASTD 136(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x01, Y4, Y4
+	PREFETCHT1   66048(R9)
+	PREFETCHT0   4608(R9)
 	VMOVDQU      960(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 112(R9), Y6
+	VPBROADCASTD 112(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   16896(R8)
-	PREFETCHT0   2560(R8)
 	VMOVDQU      1024(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      512(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 116(R9), Y6
+	VPBROADCASTD 116(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   66112(R9)
+	PREFETCHT0   4672(R9)
 	VMOVDQU      1088(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      576(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 120(R9), Y6
+	VPBROADCASTD 120(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   16960(R8)
-	PREFETCHT0   2624(R8)
 	VMOVDQU      1152(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      640(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 124(R9), Y6
+	VPBROADCASTD 124(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 128(R9), Y6
+	VBROADCASTSS 128(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y4
+	VPBROADCASTD 188(R10), Y4
 	VPSRAD       $0x01, Y4, Y4
 	VMOVDQU      704(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -342,8 +343,10 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 144(R9), Y6
+	VPBROADCASTD 144(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   66176(R9)
+	PREFETCHT0   4736(R9)
 	VMOVDQU      768(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -351,10 +354,8 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 148(R9), Y6
+	VPBROADCASTD 148(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   17024(R8)
-	PREFETCHT0   2688(R8)
 	VMOVDQU      832(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -362,8 +363,10 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 152(R9), Y6
+	VPBROADCASTD 152(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   66240(R9)
+	PREFETCHT0   4800(R9)
 	VMOVDQU      896(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -371,25 +374,23 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 156(R9), Y6
+	VPBROADCASTD 156(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 176(R9), Y6
+	VBROADCASTSS 176(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y5
-	VPBROADCASTD 184(R9), Y4
+	VPBROADCASTD 188(R10), Y5
+	VPBROADCASTD 184(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x01, Y4, Y4
-	PREFETCHT1   17088(R8)
-	PREFETCHT0   2752(R8)
 	VMOVDQU      960(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -397,8 +398,10 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 160(R9), Y6
+	VPBROADCASTD 160(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   66304(R9)
+	PREFETCHT0   4864(R9)
 	VMOVDQU      1024(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -406,10 +409,8 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 164(R9), Y6
+	VPBROADCASTD 164(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   17152(R8)
-	PREFETCHT0   2816(R8)
 	VMOVDQU      1088(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -417,8 +418,10 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 168(R9), Y6
+	VPBROADCASTD 168(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   66368(R9)
+	PREFETCHT0   4928(R9)
 	VMOVDQU      1152(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -426,13 +429,13 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 172(R9), Y6
+	VPBROADCASTD 172(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 176(R9), Y5
+	VBROADCASTSS 176(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
@@ -445,7 +448,7 @@ block:
 	VPSUBB       dwords_avxvnni_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y4
+	VPBROADCASTD 236(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1216(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -453,75 +456,75 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 192(R9), Y6
+	VPBROADCASTD 192(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   17216(R8)
-	PREFETCHT0   2880(R8)
 	VMOVDQU      1280(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      256(R8), Y6
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 196(R9), Y6
+	VPBROADCASTD 196(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   66432(R9)
+	PREFETCHT0   4992(R9)
 	VMOVDQU      1344(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      320(R8), Y6
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 200(R9), Y6
+	VPBROADCASTD 200(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   17280(R8)
-	PREFETCHT0   2944(R8)
 	VMOVDQU      1408(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      384(R8), Y6
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 204(R9), Y6
+	VPBROADCASTD 204(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 224(R9), Y6
+	VBROADCASTSS 224(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y5
-	VPBROADCASTD 232(R9), Y4
+	VPBROADCASTD 236(R10), Y5
+	VPBROADCASTD 232(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
+	PREFETCHT1   66496(R9)
+	PREFETCHT0   5056(R9)
 	VMOVDQU      1472(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 208(R9), Y6
+	VPBROADCASTD 208(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   17344(R8)
-	PREFETCHT0   3008(R8)
 	VMOVDQU      1536(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      512(R8), Y6
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 212(R9), Y6
+	VPBROADCASTD 212(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   66560(R9)
+	PREFETCHT0   5120(R9)
 	VMOVDQU      1600(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
 	VMOVDQU      576(R8), Y6
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 216(R9), Y6
+	VPBROADCASTD 216(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1664(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -529,69 +532,69 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 220(R9), Y6
+	VPBROADCASTD 220(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 224(R9), Y6
+	VBROADCASTSS 224(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y4
+	VPBROADCASTD 284(R10), Y4
 	VPSRAD       $0x03, Y4, Y4
-	PREFETCHT1   17408(R8)
-	PREFETCHT0   3072(R8)
 	VMOVDQU      1216(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      192(R8), Y6
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 240(R9), Y6
+	VPBROADCASTD 240(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   66624(R9)
+	PREFETCHT0   5184(R9)
 	VMOVDQU      1280(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      256(R8), Y6
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 244(R9), Y6
+	VPBROADCASTD 244(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   17472(R8)
-	PREFETCHT0   3136(R8)
 	VMOVDQU      1344(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      320(R8), Y6
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 248(R9), Y6
+	VPBROADCASTD 248(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   66688(R9)
+	PREFETCHT0   5248(R9)
 	VMOVDQU      1408(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      384(R8), Y6
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 252(R9), Y6
+	VPBROADCASTD 252(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x02, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 272(R9), Y6
+	VBROADCASTSS 272(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y5
-	VPBROADCASTD 280(R9), Y4
+	VPBROADCASTD 284(R10), Y5
+	VPBROADCASTD 280(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x03, Y4, Y4
 	VMOVDQU      1472(R8), Y5
@@ -600,17 +603,17 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 256(R9), Y6
+	VPBROADCASTD 256(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   17536(R8)
-	PREFETCHT0   3200(R8)
+	PREFETCHT1   66752(R9)
+	PREFETCHT0   5312(R9)
 	VMOVDQU      1536(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      512(R8), Y6
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 260(R9), Y6
+	VPBROADCASTD 260(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1600(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -618,23 +621,23 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 264(R9), Y6
+	VPBROADCASTD 264(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   17600(R8)
-	PREFETCHT0   3264(R8)
+	PREFETCHT1   66816(R9)
+	PREFETCHT0   5376(R9)
 	VMOVDQU      1664(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
 	VMOVDQU      640(R8), Y6
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 268(R9), Y6
+	VPBROADCASTD 268(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x02, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 272(R9), Y5
+	VBROADCASTSS 272(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y0
@@ -648,100 +651,98 @@ block:
 	VPSUBB       dwords_avxvnni_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y4
+	VPBROADCASTD 332(R10), Y4
 	VPSRAD       $0x01, Y4, Y4
 	VMOVDQU      1216(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      192(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 288(R9), Y6
+	VPBROADCASTD 288(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   17664(R8)
-	PREFETCHT0   3328(R8)
 	VMOVDQU      1280(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      256(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 292(R9), Y6
+	VPBROADCASTD 292(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   66880(R9)
+	PREFETCHT0   5440(R9)
 	VMOVDQU      1344(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      320(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 296(R9), Y6
+	VPBROADCASTD 296(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1408(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      384(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 300(R9), Y6
+	VPBROADCASTD 300(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 320(R9), Y6
+	VBROADCASTSS 320(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y5
-	VPBROADCASTD 328(R9), Y4
+	VPBROADCASTD 332(R10), Y5
+	VPBROADCASTD 328(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x01, Y4, Y4
-	PREFETCHT1   17728(R8)
-	PREFETCHT0   3392(R8)
+	PREFETCHT1   66944(R9)
+	PREFETCHT0   5504(R9)
 	VMOVDQU      1472(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      448(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 304(R9), Y6
+	VPBROADCASTD 304(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1536(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      512(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 308(R9), Y6
+	VPBROADCASTD 308(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   17792(R8)
-	PREFETCHT0   3456(R8)
+	PREFETCHT1   67008(R9)
+	PREFETCHT0   5568(R9)
 	VMOVDQU      1600(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      576(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 312(R9), Y6
+	VPBROADCASTD 312(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1664(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      640(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 316(R9), Y6
+	VPBROADCASTD 316(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 320(R9), Y6
+	VBROADCASTSS 320(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y4
+	VPBROADCASTD 380(R10), Y4
 	VPSRAD       $0x01, Y4, Y4
-	PREFETCHT1   17856(R8)
-	PREFETCHT0   3520(R8)
 	VMOVDQU      1216(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -749,8 +750,10 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 336(R9), Y6
+	VPBROADCASTD 336(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
+	PREFETCHT1   67072(R9)
+	PREFETCHT0   5632(R9)
 	VMOVDQU      1280(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -758,7 +761,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 340(R9), Y6
+	VPBROADCASTD 340(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1344(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -767,10 +770,10 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 344(R9), Y6
+	VPBROADCASTD 344(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   17920(R8)
-	PREFETCHT0   3584(R8)
+	PREFETCHT1   67136(R9)
+	PREFETCHT0   5696(R9)
 	VMOVDQU      1408(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -778,21 +781,21 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 348(R9), Y6
+	VPBROADCASTD 348(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 368(R9), Y6
+	VBROADCASTSS 368(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y0
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y5
-	VPBROADCASTD 376(R9), Y4
+	VPBROADCASTD 380(R10), Y5
+	VPBROADCASTD 376(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x01, Y4, Y4
 	VMOVDQU      1472(R8), Y5
@@ -802,10 +805,10 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 352(R9), Y6
+	VPBROADCASTD 352(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   17984(R8)
-	PREFETCHT0   3648(R8)
+	PREFETCHT1   67200(R9)
+	PREFETCHT0   5760(R9)
 	VMOVDQU      1536(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -813,7 +816,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 356(R9), Y6
+	VPBROADCASTD 356(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1600(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -822,10 +825,10 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 360(R9), Y6
+	VPBROADCASTD 360(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
-	PREFETCHT1   18048(R8)
-	PREFETCHT0   3712(R8)
+	PREFETCHT1   67264(R9)
+	PREFETCHT0   5824(R9)
 	VMOVDQU      1664(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -833,13 +836,13 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 364(R9), Y6
+	VPBROADCASTD 364(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 368(R9), Y2
+	VBROADCASTSS 368(R10), Y2
 	VMULPS       Y3, Y2, Y2
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y2, Y4, Y0
@@ -853,7 +856,7 @@ block:
 	VPSUBB       dwords_avxvnni_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y4
+	VPBROADCASTD 44(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      736(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -861,7 +864,7 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD (R9), Y6
+	VPBROADCASTD (R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      800(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -869,7 +872,7 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 4(R9), Y6
+	VPBROADCASTD 4(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      864(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -877,7 +880,7 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 8(R9), Y6
+	VPBROADCASTD 8(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      928(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -885,20 +888,20 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 12(R9), Y6
+	VPBROADCASTD 12(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
+	VBROADCASTSS 32(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y5
-	VPBROADCASTD 40(R9), Y4
+	VPBROADCASTD 44(R10), Y5
+	VPBROADCASTD 40(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      992(R8), Y5
@@ -907,7 +910,7 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 16(R9), Y6
+	VPBROADCASTD 16(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1056(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -915,7 +918,7 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 20(R9), Y6
+	VPBROADCASTD 20(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1120(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -923,7 +926,7 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 24(R9), Y6
+	VPBROADCASTD 24(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1184(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -931,19 +934,19 @@ block:
 	VPSLLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 28(R9), Y6
+	VPBROADCASTD 28(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 32(R9), Y6
+	VBROADCASTSS 32(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y4
+	VPBROADCASTD 92(R10), Y4
 	VPSRAD       $0x03, Y4, Y4
 	VMOVDQU      736(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -951,7 +954,7 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 48(R9), Y6
+	VPBROADCASTD 48(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      800(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -959,7 +962,7 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 52(R9), Y6
+	VPBROADCASTD 52(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      864(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -967,7 +970,7 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 56(R9), Y6
+	VPBROADCASTD 56(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      928(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -975,21 +978,21 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 60(R9), Y6
+	VPBROADCASTD 60(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x02, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 80(R9), Y6
+	VBROADCASTSS 80(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y5
-	VPBROADCASTD 88(R9), Y4
+	VPBROADCASTD 92(R10), Y5
+	VPBROADCASTD 88(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x03, Y4, Y4
 	VMOVDQU      992(R8), Y5
@@ -998,7 +1001,7 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 64(R9), Y6
+	VPBROADCASTD 64(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1056(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -1006,7 +1009,7 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 68(R9), Y6
+	VPBROADCASTD 68(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1120(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -1014,7 +1017,7 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 72(R9), Y6
+	VPBROADCASTD 72(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1184(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -1022,13 +1025,13 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 76(R9), Y6
+	VPBROADCASTD 76(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x02, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 80(R9), Y5
+	VBROADCASTSS 80(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
@@ -1041,7 +1044,7 @@ block:
 	VPSUBB       dwords_avxvnni_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y4
+	VPBROADCASTD 140(R10), Y4
 	VPSRAD       $0x01, Y4, Y4
 	VMOVDQU      736(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -1049,7 +1052,7 @@ block:
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 96(R9), Y6
+	VPBROADCASTD 96(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      800(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -1057,7 +1060,7 @@ block:
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 100(R9), Y6
+	VPBROADCASTD 100(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      864(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -1065,7 +1068,7 @@ block:
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 104(R9), Y6
+	VPBROADCASTD 104(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      928(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -1073,21 +1076,21 @@ block:
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 108(R9), Y6
+	VPBROADCASTD 108(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 128(R9), Y6
+	VBROADCASTSS 128(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y5
-	VPBROADCASTD 136(R9), Y4
+	VPBROADCASTD 140(R10), Y5
+	VPBROADCASTD 136(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x01, Y4, Y4
 	VMOVDQU      992(R8), Y5
@@ -1096,7 +1099,7 @@ block:
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 112(R9), Y6
+	VPBROADCASTD 112(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1056(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -1104,7 +1107,7 @@ block:
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 116(R9), Y6
+	VPBROADCASTD 116(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1120(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -1112,7 +1115,7 @@ block:
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 120(R9), Y6
+	VPBROADCASTD 120(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1184(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
@@ -1120,20 +1123,20 @@ block:
 	VPSLLD       $0x04, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 124(R9), Y6
+	VPBROADCASTD 124(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 128(R9), Y6
+	VBROADCASTSS 128(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y4
+	VPBROADCASTD 188(R10), Y4
 	VPSRAD       $0x01, Y4, Y4
 	VMOVDQU      736(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1142,7 +1145,7 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 144(R9), Y6
+	VPBROADCASTD 144(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      800(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1151,7 +1154,7 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 148(R9), Y6
+	VPBROADCASTD 148(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      864(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1160,7 +1163,7 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 152(R9), Y6
+	VPBROADCASTD 152(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      928(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1169,21 +1172,21 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 156(R9), Y6
+	VPBROADCASTD 156(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 176(R9), Y6
+	VBROADCASTSS 176(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y5
-	VPBROADCASTD 184(R9), Y4
+	VPBROADCASTD 188(R10), Y5
+	VPBROADCASTD 184(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x01, Y4, Y4
 	VMOVDQU      992(R8), Y5
@@ -1193,7 +1196,7 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 160(R9), Y6
+	VPBROADCASTD 160(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1056(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1202,7 +1205,7 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 164(R9), Y6
+	VPBROADCASTD 164(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1120(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1211,7 +1214,7 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 168(R9), Y6
+	VPBROADCASTD 168(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1184(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1220,13 +1223,13 @@ block:
 	VPSLLD       $0x03, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 172(R9), Y6
+	VPBROADCASTD 172(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 176(R9), Y5
+	VBROADCASTSS 176(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
@@ -1239,7 +1242,7 @@ block:
 	VPSUBB       dwords_avxvnni_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y4
+	VPBROADCASTD 236(R10), Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1248(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -1247,7 +1250,7 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 192(R9), Y6
+	VPBROADCASTD 192(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1312(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -1255,7 +1258,7 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 196(R9), Y6
+	VPBROADCASTD 196(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1376(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -1263,7 +1266,7 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 200(R9), Y6
+	VPBROADCASTD 200(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1440(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -1271,20 +1274,20 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 204(R9), Y6
+	VPBROADCASTD 204(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 224(R9), Y6
+	VBROADCASTSS 224(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y5
-	VPBROADCASTD 232(R9), Y4
+	VPBROADCASTD 236(R10), Y5
+	VPBROADCASTD 232(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x05, Y4, Y4
 	VMOVDQU      1504(R8), Y5
@@ -1293,7 +1296,7 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 208(R9), Y6
+	VPBROADCASTD 208(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1568(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -1301,7 +1304,7 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 212(R9), Y6
+	VPBROADCASTD 212(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1632(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -1309,7 +1312,7 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 216(R9), Y6
+	VPBROADCASTD 216(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1696(R8), Y5
 	VPAND        dwords_avxvnni_03030303<>+0(SB), Y5, Y5
@@ -1317,19 +1320,19 @@ block:
 	VPSRLD       $0x02, Y6, Y6
 	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 220(R9), Y6
+	VPBROADCASTD 220(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 224(R9), Y6
+	VBROADCASTSS 224(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y4
+	VPBROADCASTD 284(R10), Y4
 	VPSRAD       $0x03, Y4, Y4
 	VMOVDQU      1248(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -1337,7 +1340,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 240(R9), Y6
+	VPBROADCASTD 240(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1312(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -1345,7 +1348,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 244(R9), Y6
+	VPBROADCASTD 244(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1376(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -1353,7 +1356,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 248(R9), Y6
+	VPBROADCASTD 248(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1440(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -1361,21 +1364,21 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 252(R9), Y6
+	VPBROADCASTD 252(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x02, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 272(R9), Y6
+	VBROADCASTSS 272(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y5
-	VPBROADCASTD 280(R9), Y4
+	VPBROADCASTD 284(R10), Y5
+	VPBROADCASTD 280(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x03, Y4, Y4
 	VMOVDQU      1504(R8), Y5
@@ -1384,7 +1387,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 256(R9), Y6
+	VPBROADCASTD 256(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1568(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -1392,7 +1395,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 260(R9), Y6
+	VPBROADCASTD 260(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1632(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -1400,7 +1403,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 264(R9), Y6
+	VPBROADCASTD 264(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1696(R8), Y5
 	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y5
@@ -1408,13 +1411,13 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_10101010<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 268(R9), Y6
+	VPBROADCASTD 268(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x02, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 272(R9), Y5
+	VBROADCASTSS 272(R10), Y5
 	VMULPS       Y3, Y5, Y5
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y5, Y4, Y1
@@ -1428,49 +1431,49 @@ block:
 	VPSUBB       dwords_avxvnni_20202020<>+0(SB), Y3, Y3
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y4
+	VPBROADCASTD 332(R10), Y4
 	VPSRAD       $0x01, Y4, Y4
 	VMOVDQU      1248(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      224(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 288(R9), Y6
+	VPBROADCASTD 288(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1312(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      288(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 292(R9), Y6
+	VPBROADCASTD 292(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1376(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      352(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 296(R9), Y6
+	VPBROADCASTD 296(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1440(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      416(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 300(R9), Y6
+	VPBROADCASTD 300(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_0<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 320(R9), Y6
+	VBROADCASTSS 320(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y5
-	VPBROADCASTD 328(R9), Y4
+	VPBROADCASTD 332(R10), Y5
+	VPBROADCASTD 328(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x01, Y4, Y4
 	VMOVDQU      1504(R8), Y5
@@ -1478,41 +1481,41 @@ block:
 	VMOVDQU      480(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 304(R9), Y6
+	VPBROADCASTD 304(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1568(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      544(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 308(R9), Y6
+	VPBROADCASTD 308(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1632(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      608(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 312(R9), Y6
+	VPBROADCASTD 312(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1696(R8), Y5
 	VPAND        dwords_avxvnni_30303030<>+0(SB), Y5, Y5
 	VMOVDQU      672(R8), Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 316(R9), Y6
+	VPBROADCASTD 316(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_1<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 320(R9), Y6
+	VBROADCASTSS 320(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y4
+	VPBROADCASTD 380(R10), Y4
 	VPSRAD       $0x01, Y4, Y4
 	VMOVDQU      1248(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1521,7 +1524,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 336(R9), Y6
+	VPBROADCASTD 336(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1312(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1530,7 +1533,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 340(R9), Y6
+	VPBROADCASTD 340(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1376(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1539,7 +1542,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 344(R9), Y6
+	VPBROADCASTD 344(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1440(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1548,21 +1551,21 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 348(R9), Y6
+	VPBROADCASTD 348(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSHUFB      shuffle_avxvnni_z_z_z_2<>+0(SB), Y3, Y5
 	VPSRAD       $0x18, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 368(R9), Y6
+	VBROADCASTSS 368(R10), Y6
 	VMULPS       Y5, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y6, Y4, Y1
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y5
-	VPBROADCASTD 376(R9), Y4
+	VPBROADCASTD 380(R10), Y5
+	VPBROADCASTD 376(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x01, Y4, Y4
 	VMOVDQU      1504(R8), Y5
@@ -1572,7 +1575,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 352(R9), Y6
+	VPBROADCASTD 352(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1568(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1581,7 +1584,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 356(R9), Y6
+	VPBROADCASTD 356(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1632(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1590,7 +1593,7 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 360(R9), Y6
+	VPBROADCASTD 360(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VMOVDQU      1696(R8), Y5
 	VPSRLD       $0x02, Y5, Y5
@@ -1599,20 +1602,21 @@ block:
 	VPSRLD       $0x01, Y6, Y6
 	VPAND        dwords_avxvnni_40404040<>+0(SB), Y6, Y6
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 364(R9), Y6
+	VPBROADCASTD 364(R10), Y6
 	LONG $0x5055e2c4; BYTE $0xe6 // VPDPBUSD Y6, Y5, Y4
 	VPSRAD       $0x04, Y4, Y4
 	VPSRAD       $0x18, Y3, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 368(R9), Y2
+	VBROADCASTSS 368(R10), Y2
 	VMULPS       Y3, Y2, Y2
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y2, Y4, Y1
-	ADDQ         $0x00000180, R9
+	ADDQ         $0x00000180, R10
 	ADDQ         $0x20, DI
 	ADDQ         $0x000006c0, R8
-	DECQ         R10
+	ADDQ         $0x000006e0, R9
+	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
 	VMOVUPS      Y0, (CX)

@@ -16,719 +16,675 @@ TEXT ·Gemv_tq2_0x16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 tile:
 	MOVQ  BX, DI
 	MOVQ  SI, R8
-	MOVQ  40(AX), R9
-	MOVQ  48(AX), R10
-	MOVQ  32(AX), R10
+	MOVQ  BX, R9
+	MOVQ  40(AX), R10
+	MOVQ  48(AX), R11
+	MOVQ  32(AX), R11
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 
 block:
 	VCVTPH2PS (DI), Y2
+	VCVTPH2PS 16(DI), Y3
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 40(R9), Y3
-	VPSRAD       $0x07, Y3, Y3
-	VMOVDQU      (R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD (R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 4(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 8(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16384(R8)
-	PREFETCHT0   2048(R8)
-	VMOVDQU      192(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 12(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      256(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 16(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      320(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 20(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      384(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 24(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16448(R8)
-	PREFETCHT0   2112(R8)
-	VMOVDQU      448(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 28(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 32(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VPBROADCASTD 40(R10), Y4
+	VPSRAD       $0x07, Y4, Y4
+	VPBROADCASTD 40(R10), Y5
+	VPSRAD       $0x07, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VMOVDQU      (R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      64(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 4(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      128(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 8(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT1   65536(R9)
+	PREFETCHT0   4096(R9)
+	VMOVDQU      192(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 12(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      256(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      288(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      320(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      352(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 20(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      384(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      416(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 24(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	PREFETCHT1   65600(R9)
+	PREFETCHT0   4160(R9)
+	VMOVDQU      448(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      480(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 28(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VMOVDQA      Y2, Y6
+	VBROADCASTSS 32(R10), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y0
+	VMOVDQA      Y3, Y4
+	VBROADCASTSS 32(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 88(R9), Y3
-	VPSRAD       $0x05, Y3, Y3
-	VMOVDQU      (R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 48(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 52(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 56(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16512(R8)
-	PREFETCHT0   2176(R8)
-	VMOVDQU      192(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 60(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      256(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 64(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      320(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 68(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      384(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 72(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16576(R8)
-	PREFETCHT0   2240(R8)
-	VMOVDQU      448(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 76(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 80(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VPBROADCASTD 88(R10), Y4
+	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 88(R10), Y5
+	VPSRAD       $0x05, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VMOVDQU      (R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 48(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      64(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 52(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      128(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 56(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT1   65664(R9)
+	PREFETCHT0   4224(R9)
+	VMOVDQU      192(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 60(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      256(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      288(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 64(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      320(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      352(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 68(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      384(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      416(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 72(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	PREFETCHT1   65728(R9)
+	PREFETCHT0   4288(R9)
+	VMOVDQU      448(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      480(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 76(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VPSRAD       $0x02, Y4, Y4
+	VPSRAD       $0x02, Y5, Y5
+	VMOVDQA      Y2, Y6
+	VBROADCASTSS 80(R10), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y0
+	VMOVDQA      Y3, Y4
+	VBROADCASTSS 80(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 136(R9), Y3
-	VPSRAD       $0x03, Y3, Y3
-	VMOVDQU      (R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 96(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 100(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 104(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16640(R8)
-	PREFETCHT0   2304(R8)
-	VMOVDQU      192(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 108(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      256(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 112(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      320(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 116(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      384(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 120(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16704(R8)
-	PREFETCHT0   2368(R8)
-	VMOVDQU      448(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 124(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x04, Y3, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 128(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VPBROADCASTD 136(R10), Y4
+	VPSRAD       $0x03, Y4, Y4
+	VPBROADCASTD 136(R10), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VMOVDQU      (R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 96(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      64(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 100(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT1   65792(R9)
+	PREFETCHT0   4352(R9)
+	VMOVDQU      128(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 104(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      192(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 108(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      256(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      288(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 112(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      320(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      352(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 116(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	PREFETCHT1   65856(R9)
+	PREFETCHT0   4416(R9)
+	VMOVDQU      384(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      416(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 120(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      448(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      480(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 124(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPSRAD       $0x04, Y5, Y5
+	VMOVDQA      Y2, Y6
+	VBROADCASTSS 128(R10), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y0
+	VMOVDQA      Y3, Y4
+	VBROADCASTSS 128(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 184(R9), Y3
-	VPSRAD       $0x01, Y3, Y3
-	VMOVDQU      (R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 144(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      64(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 148(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      128(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 152(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16768(R8)
-	PREFETCHT0   2432(R8)
-	VMOVDQU      192(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 156(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      256(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 160(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      320(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 164(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      384(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 168(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16832(R8)
-	PREFETCHT0   2496(R8)
-	VMOVDQU      448(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 172(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x06, Y3, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 176(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VPBROADCASTD 184(R10), Y4
+	VPSRAD       $0x01, Y4, Y4
+	VPBROADCASTD 184(R10), Y5
+	VPSRAD       $0x01, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VMOVDQU      (R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 144(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      64(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 148(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT1   65920(R9)
+	PREFETCHT0   4480(R9)
+	VMOVDQU      128(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 152(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      192(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 156(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      256(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      288(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 160(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      320(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      352(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 164(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	PREFETCHT1   65984(R9)
+	PREFETCHT0   4544(R9)
+	VMOVDQU      384(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      416(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 168(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      448(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      480(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 172(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VPSRAD       $0x06, Y4, Y4
+	VPSRAD       $0x06, Y5, Y5
+	VMOVDQA      Y2, Y6
+	VBROADCASTSS 176(R10), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y0
+	VMOVDQA      Y3, Y4
+	VBROADCASTSS 176(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 232(R9), Y3
-	VPSRAD       $0x07, Y3, Y3
-	VMOVDQU      512(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 192(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      576(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 196(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      640(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 200(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16896(R8)
-	PREFETCHT0   2560(R8)
-	VMOVDQU      704(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 204(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      768(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 208(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      832(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 212(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      896(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 216(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   16960(R8)
-	PREFETCHT0   2624(R8)
-	VMOVDQU      960(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 220(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 224(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VPBROADCASTD 232(R10), Y4
+	VPSRAD       $0x07, Y4, Y4
+	VPBROADCASTD 232(R10), Y5
+	VPSRAD       $0x07, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VMOVDQU      512(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      544(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 192(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT1   66048(R9)
+	PREFETCHT0   4608(R9)
+	VMOVDQU      576(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      608(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 196(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      640(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      672(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 200(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      704(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      736(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 204(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      768(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      800(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 208(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	PREFETCHT1   66112(R9)
+	PREFETCHT0   4672(R9)
+	VMOVDQU      832(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      864(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 212(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      896(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      928(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 216(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      960(R8), Y8
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      992(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 220(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VMOVDQA      Y2, Y6
+	VBROADCASTSS 224(R10), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y0
+	VMOVDQA      Y3, Y4
+	VBROADCASTSS 224(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 280(R9), Y3
-	VPSRAD       $0x05, Y3, Y3
-	VMOVDQU      512(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 240(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      576(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 244(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      640(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 248(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   17024(R8)
-	PREFETCHT0   2688(R8)
-	VMOVDQU      704(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 252(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      768(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 256(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      832(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 260(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      896(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 264(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   17088(R8)
-	PREFETCHT0   2752(R8)
-	VMOVDQU      960(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 268(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 272(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VPBROADCASTD 280(R10), Y4
+	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 280(R10), Y5
+	VPSRAD       $0x05, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VMOVDQU      512(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      544(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 240(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT1   66176(R9)
+	PREFETCHT0   4736(R9)
+	VMOVDQU      576(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      608(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 244(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      640(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      672(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 248(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      704(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      736(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 252(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      768(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      800(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 256(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	PREFETCHT1   66240(R9)
+	PREFETCHT0   4800(R9)
+	VMOVDQU      832(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      864(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 260(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      896(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      928(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 264(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      960(R8), Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      992(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 268(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VPSRAD       $0x02, Y4, Y4
+	VPSRAD       $0x02, Y5, Y5
+	VMOVDQA      Y2, Y6
+	VBROADCASTSS 272(R10), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y0
+	VMOVDQA      Y3, Y4
+	VBROADCASTSS 272(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 328(R9), Y3
-	VPSRAD       $0x03, Y3, Y3
-	VMOVDQU      512(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 288(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      576(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 292(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      640(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 296(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   17152(R8)
-	PREFETCHT0   2816(R8)
-	VMOVDQU      704(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 300(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      768(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 304(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      832(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 308(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      896(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 312(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   17216(R8)
-	PREFETCHT0   2880(R8)
-	VMOVDQU      960(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 316(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x04, Y3, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 320(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y0
+	VPBROADCASTD 328(R10), Y4
+	VPSRAD       $0x03, Y4, Y4
+	VPBROADCASTD 328(R10), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	PREFETCHT1   66304(R9)
+	PREFETCHT0   4864(R9)
+	VMOVDQU      512(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      544(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 288(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      576(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      608(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 292(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      640(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      672(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 296(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      704(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      736(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 300(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT1   66368(R9)
+	PREFETCHT0   4928(R9)
+	VMOVDQU      768(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      800(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 304(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      832(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      864(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 308(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      896(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      928(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 312(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      960(R8), Y8
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
+	VMOVDQU      992(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 316(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VPSRAD       $0x04, Y4, Y4
+	VPSRAD       $0x04, Y5, Y5
+	VMOVDQA      Y2, Y6
+	VBROADCASTSS 320(R10), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y0
+	VMOVDQA      Y3, Y4
+	VBROADCASTSS 320(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y1
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 376(R9), Y3
-	VPSRAD       $0x01, Y3, Y3
-	VMOVDQU      512(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 336(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      576(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 340(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      640(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 344(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   17280(R8)
-	PREFETCHT0   2944(R8)
-	VMOVDQU      704(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 348(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      768(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 352(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      832(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 356(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      896(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 360(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	PREFETCHT1   17344(R8)
-	PREFETCHT0   3008(R8)
-	VMOVDQU      960(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 364(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x06, Y3, Y3
+	VPBROADCASTD 376(R10), Y4
+	VPSRAD       $0x01, Y4, Y4
+	VPBROADCASTD 376(R10), Y5
+	VPSRAD       $0x01, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	PREFETCHT1   66432(R9)
+	PREFETCHT0   4992(R9)
+	VMOVDQU      512(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      544(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 336(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      576(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      608(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 340(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      640(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      672(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 344(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VMOVDQU      704(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      736(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 348(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	PREFETCHT1   66496(R9)
+	PREFETCHT0   5056(R9)
+	VMOVDQU      768(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      800(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 352(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      832(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      864(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 356(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      896(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      928(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 360(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	PREFETCHT1   66560(R9)
+	PREFETCHT0   5120(R9)
+	VMOVDQU      960(R8), Y8
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
+	VMOVDQU      992(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 364(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y7, Y5, Y5
+	VPSRAD       $0x06, Y4, Y4
+	VPSRAD       $0x06, Y5, Y5
 	VMOVDQA      Y2, Y2
-	VBROADCASTSS 368(R9), Y4
-	VMULPS       Y2, Y4, Y4
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y4, Y3, Y0
-	VCVTPH2PS    16(DI), Y2
-
-	// sub-block 0, scale 0
-	VPBROADCASTD 40(R9), Y3
-	VPSRAD       $0x07, Y3, Y3
-	VMOVDQU      32(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD (R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 4(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      160(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 8(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 12(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      288(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 16(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      352(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 20(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      416(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 24(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      480(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 28(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 32(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 1, scale 0
-	VPBROADCASTD 88(R9), Y3
-	VPSRAD       $0x05, Y3, Y3
-	VMOVDQU      32(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 48(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 52(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      160(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 56(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 60(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      288(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 64(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      352(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 68(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      416(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 72(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      480(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 76(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 80(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 2, scale 0
-	VPBROADCASTD 136(R9), Y3
-	VPSRAD       $0x03, Y3, Y3
-	VMOVDQU      32(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 96(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 100(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      160(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 104(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 108(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      288(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 112(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      352(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 116(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      416(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 120(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      480(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 124(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x04, Y3, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 128(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 3, scale 0
-	VPBROADCASTD 184(R9), Y3
-	VPSRAD       $0x01, Y3, Y3
-	VMOVDQU      32(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 144(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      96(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 148(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      160(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 152(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      224(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 156(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      288(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 160(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      352(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 164(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      416(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 168(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      480(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 172(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x06, Y3, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 176(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 4, scale 0
-	VPBROADCASTD 232(R9), Y3
-	VPSRAD       $0x07, Y3, Y3
-	VMOVDQU      544(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 192(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      608(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 196(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      672(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 200(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      736(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 204(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      800(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 208(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      864(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 212(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      928(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 216(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      992(R8), Y4
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y4, Y4
-	VPBROADCASTD 220(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 224(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 5, scale 0
-	VPBROADCASTD 280(R9), Y3
-	VPSRAD       $0x05, Y3, Y3
-	VMOVDQU      544(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 240(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      608(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 244(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      672(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 248(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      736(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 252(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      800(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 256(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      864(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 260(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      928(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 264(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      992(R8), Y4
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y4
-	VPBROADCASTD 268(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x02, Y3, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 272(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 6, scale 0
-	VPBROADCASTD 328(R9), Y3
-	VPSRAD       $0x03, Y3, Y3
-	VMOVDQU      544(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 288(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      608(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 292(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      672(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 296(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      736(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 300(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      800(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 304(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      864(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 308(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      928(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 312(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      992(R8), Y4
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y4, Y4
-	VPBROADCASTD 316(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x04, Y3, Y3
-	VMOVDQA      Y2, Y4
-	VBROADCASTSS 320(R9), Y5
-	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y5, Y3, Y1
-
-	// sub-block 7, scale 0
-	VPBROADCASTD 376(R9), Y3
-	VPSRAD       $0x01, Y3, Y3
-	VMOVDQU      544(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 336(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      608(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 340(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      672(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 344(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      736(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 348(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      800(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 352(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      864(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 356(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      928(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 360(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VMOVDQU      992(R8), Y4
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y4, Y4
-	VPBROADCASTD 364(R9), Y5
-	LONG $0x505de2c4; BYTE $0xdd // VPDPBUSD Y5, Y4, Y3
-	VPSRAD       $0x06, Y3, Y3
-	VMOVDQA      Y2, Y2
-	VBROADCASTSS 368(R9), Y4
-	VMULPS       Y2, Y4, Y4
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y4, Y3, Y1
-	ADDQ         $0x00000180, R9
+	VBROADCASTSS 368(R10), Y6
+	VMULPS       Y2, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y0
+	VMOVDQA      Y3, Y2
+	VBROADCASTSS 368(R10), Y3
+	VMULPS       Y2, Y3, Y3
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y3, Y5, Y1
+	ADDQ         $0x00000180, R10
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000400, R8
-	DECQ         R10
+	ADDQ         $0x00000420, R9
+	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
 	VMOVUPS      Y0, (CX)

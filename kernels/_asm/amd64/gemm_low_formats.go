@@ -20,9 +20,11 @@ type low struct {
 	lift int
 	// begin emits what a sub-block needs; may be nil.
 	begin func(w *weights, j, h int)
-	// heavy emits code vector t as code takes it, times 2^weight; nil: code is used.
+	// most is the largest code; in sets without VPDPBUSD sums of 16 bits are added up as far as it allows.
+	most int
+	// heavy emits code vector t times 2^weight; nil: code is used.
 	heavy  func(w *weights, j, t, h int, dst vec)
-	weight func(j, t int) int
+	weight func(g *gen, j, t int) int
 	// pair emits two vectors v, v′ with code = (3v − v′)/256, for few columns; nil: none.
 	pair func(w *weights, j, t, h int) (v, next vec)
 	// together: both halves of the rows are done side by side where a vector is one half.
@@ -34,7 +36,8 @@ type low struct {
 type lowState struct {
 	v     [2][13]vec // vectors of trits, multiplied by 3 as often as trits were taken
 	zero  vec
-	table vec // of levels
+	table vec           // of levels
+	next  reg.GPVirtual // where both streams would be as one, for prefetching
 }
 
 // bytes16 is a constant of 16 bytes, repeated to 64.
@@ -94,19 +97,27 @@ func (w *weights) bitsOf(off, h, n int, mask uint32, dst vec) {
 	w.and(w.constant(mask), dst, dst)
 }
 
-// crumb emits 2-bit codes; heavy leaves them at their place.
-func crumb(base int, heavy bool) func(w *weights, j, t, h int, dst vec) {
+// crumb emits 2-bit codes.
+func crumb(base int) func(w *weights, j, t, h int, dst vec) {
 	return func(w *weights, j, t, h int, dst vec) {
-		off, s := base+(8*(j>>2)+t)*64, j&3
-		if heavy {
-			w.bitsOf(off, h, 0, 3<<(2*s), dst)
-		} else {
-			w.bitsOf(off, h, -2*s, 3, dst)
-		}
+		w.bitsOf(base+(8*(j>>2)+t)*64, h, -2*(j&3), 3, dst)
 	}
 }
 
-func crumbWeight(j, _ int) int { return j & 3 * 2 }
+// heavyCrumb leaves them at their place, or four bits below it if sums of 16 bits have to hold them.
+func heavyCrumb(base int) func(w *weights, j, t, h int, dst vec) {
+	return func(w *weights, j, t, h int, dst vec) {
+		n := crumbWeight(w.gen, j, t)
+		w.bitsOf(base+(8*(j>>2)+t)*64, h, n-2*(j&3), 3<<n, dst)
+	}
+}
+
+func crumbWeight(g *gen, j, _ int) int {
+	if g.vnni {
+		return j & 3 * 2
+	}
+	return j & 1 * 2
+}
 
 func holdMasks(masks ...uint32) func(w *weights) {
 	return func(w *weights) {
@@ -126,7 +137,7 @@ func (f *low) oneScale() {
 }
 
 func q2k() low {
-	f := low{format: format{layout: "q2_kx16", subs: 8, s1: tile.Q2_Kx16Block, bits: 4, groups: 2}, off16: true}
+	f := low{format: format{layout: "q2_kx16", subs: 8, s1: tile.Q2_Kx16Block, bits: 4, groups: 2}, off16: true, most: 3}
 	f.head = func(w *weights, h int) {
 		w.d[h], w.m[h] = w.vec(), w.vec()
 		w.halfs(w.p1, 0, h, w.d[h])
@@ -141,7 +152,7 @@ func q2k() low {
 			w.nibble(off, h, true, w.mn[h][0])
 		}
 	}
-	f.code, f.heavy, f.weight = crumb(tile.Q2_Kx16Quants, false), crumb(tile.Q2_Kx16Quants, true), crumbWeight
+	f.code, f.heavy, f.weight = crumb(tile.Q2_Kx16Quants), heavyCrumb(tile.Q2_Kx16Quants), crumbWeight
 	f.scale = func(w *weights, j, k, h int, dst vec) {
 		w.byteToFloat(w.sc[h][0], 2*(j&1)+k, false, dst)
 		w.VMULPS(w.d[h], dst, dst)
@@ -157,7 +168,7 @@ func min16(w *weights, j, k, h int, dst vec) {
 }
 
 func q3k() low {
-	f := low{format: format{layout: "q3_kx16", subs: 8, s0: tile.Q3_Kx16D, s1: tile.Q3_Kx16Block, bits: 4, bias: 4, groups: 2}, lift: 4}
+	f := low{format: format{layout: "q3_kx16", subs: 8, s0: tile.Q3_Kx16D, s1: tile.Q3_Kx16Block, bits: 4, bias: 4, groups: 2}, lift: 4, most: 7}
 	f.head = func(w *weights, h int) {
 		w.d[h] = w.vec()
 		w.halfs(w.p0, 0, h, w.d[h])
@@ -181,21 +192,17 @@ func q3k() low {
 		w.shift(to-j, w.q(tile.Q3_Kx16High+t*64, h), x)
 		w.andOr(x, uint32(0x01010101)<<to, dst)
 	}
-	unit, heavy := crumb(tile.Q3_Kx16Quants, false), crumb(tile.Q3_Kx16Quants, true)
+	unit := crumb(tile.Q3_Kx16Quants)
 	f.code = func(w *weights, j, t, h int, dst vec) {
 		unit(w, j, t, h, dst)
 		high(w, j, t, h, 2, dst)
 	}
 	f.heavy = func(w *weights, j, t, h int, dst vec) {
-		if j&3 == 3 { // the third bit has no place above
-			w.bitsOf(tile.Q3_Kx16Quants+(8*(j>>2)+t)*64, h, -2, 0x30, dst)
-			high(w, j, t, h, 6, dst)
-			return
-		}
-		heavy(w, j, t, h, dst)
-		high(w, j, t, h, 2*(j&3)+2, dst)
+		n := f.weight(w.gen, j, t)
+		w.bitsOf(tile.Q3_Kx16Quants+(8*(j>>2)+t)*64, h, n-2*(j&3), 3<<n, dst)
+		high(w, j, t, h, n+2, dst)
 	}
-	f.weight = func(j, _ int) int { return min(j&3*2, 4) }
+	f.weight = func(g *gen, j, t int) int { return min(crumbWeight(g, j, t), 4) } // above 4 the third bit has no place
 	f.scale = func(w *weights, j, k, h int, dst vec) {
 		w.byteToFloat(w.sc[h][0], 2*(j&1)+k, true, dst)
 		w.VMULPS(w.d[h], dst, dst)
@@ -260,7 +267,7 @@ var fp4Levels = [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12
 func fp4Consts(w *weights) { w.levels("levels_fp4", fp4Levels, 16) }
 
 func mxfp4() low {
-	f := low{format: format{layout: "mxfp4x16", subs: 1, s0: tile.MXFP4x16Scales, s1: tile.MXFP4x16Codes, bits: 5, bias: 16, groups: 1}}
+	f := low{format: format{layout: "mxfp4x16", subs: 1, s0: tile.MXFP4x16Scales, s1: tile.MXFP4x16Codes, bits: 5, bias: 16, groups: 1}, most: 28}
 	f.together = true
 	f.head = func(*weights, int) {}
 	f.scale = func(w *weights, _, _, h int, dst vec) {
@@ -284,7 +291,7 @@ func mxfp4() low {
 }
 
 func nvfp4() low {
-	f := low{format: format{layout: "nvfp4x16", subs: 2, s0: tile.NVFP4x16Scales, s1: tile.NVFP4x16Codes, bits: 5, bias: 16, groups: 2}}
+	f := low{format: format{layout: "nvfp4x16", subs: 2, s0: tile.NVFP4x16Scales, s1: tile.NVFP4x16Codes, bits: 5, bias: 16, groups: 2}, most: 28}
 	f.together = true
 	f.head = func(*weights, int) {}
 	f.scale = func(w *weights, j, k, h int, dst vec) {
@@ -320,31 +327,35 @@ func nvfp4() low {
 }
 
 func tq2() low {
-	f := low{format: format{layout: "tq2_0x16", subs: 8, s0: tile.TQ2_0x16Scales, s1: tile.TQ2_0x16Codes, bits: 4, bias: 1, groups: 1}, lift: 7}
+	f := low{format: format{layout: "tq2_0x16", subs: 8, s0: tile.TQ2_0x16Scales, s1: tile.TQ2_0x16Codes, bits: 4, bias: 1, groups: 1}, lift: 7, most: 2}
 	f.oneScale()
-	f.code, f.heavy, f.weight = crumb(0, false), crumb(0, true), crumbWeight
+	f.most, f.together = 3, true
+	f.code, f.heavy, f.weight = crumb(0), heavyCrumb(0), crumbWeight
 	f.consts = holdMasks(0x03, 0x0c, 0x30, 0xc0)
 	return f
 }
 
 // narrow is Q1_0 and Q2_0, whose groups lie in pieces of n bits of the four dwords, the first half of a group above the second.
 func narrow(layout string, subs, n, s0, s1 int) low {
-	f := low{format: format{layout: layout, subs: subs, s0: s0, s1: s1, bits: 4, bias: 1, groups: 1}, lift: 7}
+	f := low{format: format{layout: layout, subs: subs, s0: s0, s1: s1, bits: 4, bias: 1, groups: 1}, lift: 7, most: 2}
 	f.oneScale()
 	// Q1_0's codes are 0 and 2: its bit 0 is moved up by one.
 	place := func(j, t int) int { return (2*j + 1 - t>>2) * n }
 	up := 2 - n
 	mask := uint32(n + 1)
+	f.most, f.together = n+1, true
 	f.code = func(w *weights, j, t, h int, dst vec) { w.bitsOf(t&3*64, h, up-place(j, t), mask, dst) }
 	f.heavy = func(w *weights, j, t, h int, dst vec) {
-		p := place(j, t)
-		if p < up {
-			f.code(w, j, t, h, dst)
-			return
-		}
-		w.bitsOf(t&3*64, h, 0, mask<<(p-up), dst)
+		n := f.weight(w.gen, j, t)
+		w.bitsOf(t&3*64, h, n+up-place(j, t), mask<<n, dst)
 	}
-	f.weight = func(j, t int) int { return max(0, place(j, t)-up) }
+	f.weight = func(g *gen, j, t int) int {
+		n := max(0, place(j, t)-up)
+		if !g.vnni && n > 4 || !g.vnni && n == 4 && up == 0 {
+			n -= 4
+		}
+		return n
+	}
 	if n == 1 {
 		f.consts = holdMasks(2, 4, 8, 16, 32, 64, 128)
 	} else {
@@ -365,7 +376,7 @@ func tritOf(j, t int) (v, n, of int) {
 }
 
 func tq1() low {
-	f := low{format: format{layout: "tq1_0x16", subs: 8, s0: tile.TQ1_0x16Scales, s1: tile.TQ1_0x16Codes, bits: 4, bias: 1, groups: 1}, lift: 7}
+	f := low{format: format{layout: "tq1_0x16", subs: 8, s0: tile.TQ1_0x16Scales, s1: tile.TQ1_0x16Codes, bits: 4, bias: 1, groups: 1}, lift: 7, most: 2}
 	f.oneScale()
 	// take gives the vector whose integer part of 3v/256 is the wanted trit; next is it times 3.
 	take := func(w *weights, j, t, h int, flip bool) (v vec, last bool) {
@@ -413,7 +424,7 @@ func tq1() low {
 	}
 	f.code = func(w *weights, j, t, h int, dst vec) { digit(w, j, t, h, dst, true) }
 	f.heavy = func(w *weights, j, t, h int, dst vec) { digit(w, j, t, h, dst, false) }
-	f.weight = func(_, _ int) int { return 6 }
+	f.weight = func(g *gen, _, _ int) int { return g.width >> 6 * 6 }
 	f.pair = func(w *weights, j, t, h int) (v, next vec) {
 		v, _ = take(w, j, t, h, false)
 		i, _, _ := tritOf(j, t)

@@ -17,7 +17,7 @@ type panelKind struct {
 	groups int
 	off    bool
 	off16  bool // two offsets, of 16 elements each
-	vecs   int // vectors of rows: tile rows in AVX-512, 1 half of one otherwise
+	vecs   int  // vectors of rows: tile rows in AVX-512, 1 half of one otherwise
 	cols   int
 }
 
@@ -182,7 +182,8 @@ func (g *gen) panel(p panelKind) {
 	}
 	for k := range 2 {
 		for c := 0; p.off16 && c < p.cols; c++ {
-			r := g.minusHalfSum(x, c, 0, k)
+			r := g.vec()
+			g.VBROADCASTSS(x.at(c, halfSum+4*k), r)
 			for v := range p.vecs {
 				g.VFMADD231PS(mem(scales[v], 128+k*64), r, acc[v][c])
 			}
