@@ -90,6 +90,12 @@ func (b *Builder) qkv(x Value, a Attn, nq, nk, nv uint32) (q, k, v Value) {
 	if !b.Has("attn_qkv.weight") {
 		q = b.linear(x, "attn_q", nq, !a.Unscale)
 		if a.Shared {
+			// Files may have what such a layer does not use.
+			for _, name := range []string{"attn_k.weight", "attn_k.bias", "attn_k_norm.weight", "attn_v.weight", "attn_v.bias"} {
+				if t := b.find(name); t != nil && b.g.Uses[t] == nil {
+					b.g.Uses[t] = b.use(RoleAside, "of a layer that shares another's keys and values")
+				}
+			}
 			return q, NoValue, NoValue
 		}
 		k = b.linear(x, "attn_k", nk, !a.Unscale)
