@@ -28,6 +28,17 @@ type model struct {
 	kv         []pair
 	tensors    []tensor
 	size
+	mixed
+}
+
+// mixed is what models with experts or recurrent layers have besides.
+type mixed struct {
+	moe                        moe
+	experts, width             uint32
+	perLayerKV, perLayerFF     []uint32
+	inner, state, rank, groups uint32
+	qRank, kvRank, nope, rope  uint32
+	val, valDim                uint32
 }
 
 type pair struct {

@@ -188,6 +188,7 @@ var recipes = map[string]func(m *model){
 			m.norm(p+"post_ffw_norm", false)
 		})
 	},
+	"gemma3n":    gemma3n,
 	"gemma4":     func(m *model) { gemma4(m, 0) },
 	"gemma4+moe": func(m *model) { gemma4(m, 6) },
 }
@@ -340,11 +341,22 @@ func (m *model) basics(epsilon string, ff ...uint32) {
 	if len(ff) == 0 {
 		ff = []uint32{m.ff}
 	}
-	m.set("feed_forward_length", ff[0])
+	if m.perLayerFF != nil {
+		m.set("feed_forward_length", m.perLayerFF)
+	} else {
+		m.set("feed_forward_length", ff[0])
+	}
 	m.set("attention.head_count", m.heads)
-	m.set("attention.head_count_kv", m.kvHeads)
+	if m.perLayerKV != nil {
+		m.set("attention.head_count_kv", m.perLayerKV)
+	} else {
+		m.set("attention.head_count_kv", m.kvHeads)
+	}
 	m.set("attention.key_length", m.dim)
-	m.set("attention.value_length", m.dim)
+	if m.valDim == 0 {
+		m.valDim = m.dim
+	}
+	m.set("attention.value_length", m.valDim)
 	m.set("vocab_size", m.vocab)
 	m.set(epsilon, 1e-5)
 	tokens := make([]string, m.vocab)
@@ -419,4 +431,41 @@ func (m *model) gated(p string) {
 func (m *model) plain(p string) {
 	m.mat(p+"ffn_up.weight", 1, m.embd, m.ff)
 	m.mat(p+"ffn_down.weight", 1, m.ff, m.embd)
+}
+
+// gemma3n has sizes that its files do not give: four streams, 20 layers with keys and values of their own, 256 numbers per layer.
+func gemma3n(m *model) {
+	m.layers, m.embd, m.heads, m.kvHeads, m.dim, m.ff = 25, 64, 2, 1, 32, 96
+	m.basics("attention.layer_norm_rms_epsilon")
+	m.set("attention.sliding_window", 16)
+	m.set("rope.freq_base", 1e6)
+	m.outside(false, false)
+	m.mat("altup_proj.weight", 1, m.embd, m.embd, 3)
+	m.mat("altup_unembd_proj.weight", 1, m.embd, m.embd, 3)
+	m.mat("per_layer_token_embd.weight", 1, 256*m.layers, m.vocab)
+	m.mat("per_layer_model_proj.weight", 1, m.embd, 256*m.layers)
+	m.norm("per_layer_proj_norm", false, 256)
+	m.each(func(p string) {
+		// Small steps: errors do not grow through so many layers.
+		small := func(name string) { m.vec(p+name+".weight", 0.2, 0.03, m.embd) }
+		m.norm(p+"attn_norm", false)
+		m.attention(p)
+		m.vec(p+"attn_q_norm.weight", 0.2, 0.02, m.dim) // attention is not scaled
+		m.norm(p+"attn_k_norm", false, m.dim)
+		small("post_attention_norm")
+		m.norm(p+"ffn_norm", false)
+		m.gated(p)
+		small("post_ffw_norm")
+		m.mat(p+"inp_gate.weight", 1, m.embd, 256)
+		m.mat(p+"proj.weight", 1, 256, m.embd)
+		small("post_norm")
+		m.mat32(p+"altup_correct_coef.weight", 0.2, 4, 4)
+		m.vec(p+"altup_correct_scale.weight", 1, 0.1, m.embd)
+		m.mat32(p+"altup_predict_coef.weight", 0.2, 4, 16)
+		m.mat32(p+"altup_router.weight", 30, m.embd, 4)
+		m.norm(p+"altup_router_norm", false)
+		m.mat(p+"laurel_l.weight", 1, m.embd, 64)
+		m.mat(p+"laurel_r.weight", 1, 64, m.embd)
+		small("laurel_post_norm")
+	})
 }

@@ -28,7 +28,10 @@ type form struct {
 	freqs     func(m *model, layer int) ([]float64, float64) // and what multiplies cosine and sine
 	temper    func(m *model, pos int) float64
 	finalCap  float64
-	ff        int // 0: that of the recipe
+	streams   bool                // four streams side by side, see reference_streams_test.go
+	from      func(layer int) int // whose keys and values a layer uses
+	ff        int                 // 0: that of the recipe
+	mix       *mix
 }
 
 func silu(x float64) float64 { return x / (1 + math.Exp(-x)) }
@@ -98,6 +101,7 @@ var forms = map[string]form{
 	"gemma2": {halves: true, act: gelu, post: true, embed: rootWidth, cap: 50, finalCap: 30,
 		window: func(_ *model, l int) int { return []int{16, 0}[l%2] }},
 	"gemma4": {halves: true, act: gelu, post: true, embed: rootWidth, scale: 1, finalCap: 30, valNorm: true,
+		from: func(l int) int { return []int{0, 1, 2, 3, 4, 5, 4, 5}[l] }, // the last of their kind with keys of their own
 		window: func(_ *model, l int) int {
 			if gemma4Full(l) {
 				return 0
@@ -189,6 +193,7 @@ type reference struct {
 	form
 	cached     map[string][]float64
 	keys, vals map[int][][]float64 // by layer, a row per position
+	memory     remembered
 }
 
 func newReference(m *model, f form) *reference {
@@ -210,7 +215,9 @@ func newReference(m *model, f form) *reference {
 	if f.freqs == nil {
 		f.freqs = always(int(m.dim), 1e4)
 	}
-	return &reference{m, f, map[string][]float64{}, map[int][][]float64{}, map[int][][]float64{}}
+	r := &reference{m, f, map[string][]float64{}, map[int][][]float64{}, map[int][][]float64{}, remembered{}}
+	r.memory = remembered{map[string][][]float64{}, map[string][]moment{}, map[string][][]float64{}}
+	return r
 }
 
 func (r *reference) get(name string) []float64 {
@@ -317,19 +324,33 @@ func (r *reference) attend(l, pos int, x []float64) []float64 {
 	if r.get(p+"attn_qkv.weight") != nil {
 		all := r.mul(p+"attn_qkv", x)
 		q, k, v = all[:nq], all[nq:nq+nk], all[nq+nk:]
-	} else if q = r.mul(p+"attn_q", x); r.get(p+"attn_k.weight") != nil {
+	} else if q = r.mul(p+"attn_q", x); r.get(p+"attn_k.weight") != nil && (r.from == nil || r.from(l) == l) {
 		if k, v = r.mul(p+"attn_k", x), nil; r.get(p+"attn_v.weight") != nil {
 			v = r.mul(p+"attn_v", x)
 		} else {
 			v = k
 		}
 	}
+	return r.mul(p+"attn_output", r.attended(l, pos, q, k, v))
+}
+
+// attended is attention proper; without k it is over those of an earlier layer.
+func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
+	p := fmt.Sprintf("blk.%d.", l)
+	dim := int(r.m.dim)
+	if r.m.arch == "gemma4" && !gemma4Full(l) {
+		dim = 32
+	}
 	turn := func(x []float64, name string) []float64 {
+		whole := r.mix != nil && r.mix.rowNorm
+		if whole {
+			x = norm(x, r.get(p+name), nil, false)
+		}
 		return heads(x, dim, func(h []float64) []float64 {
 			if r.lateNorm {
 				h = r.rotate(h, l, pos)
 			}
-			if w := r.get(p + name); w != nil {
+			if w := r.get(p + name); w != nil && !whole {
 				h = norm(h, w, nil, false)
 			}
 			if !r.lateNorm {
@@ -348,8 +369,9 @@ func (r *reference) attend(l, pos int, x []float64) []float64 {
 			v = heads(v, dim, func(h []float64) []float64 { return norm(h, nil, nil, false) })
 		}
 		r.keys[l], r.vals[l] = append(r.keys[l], turn(k, "attn_k_norm.weight")), append(r.vals[l], v)
-	} else if from = 5; !gemma4Full(l) { // the last of its kind with keys of its own
-		from = 4
+	}
+	if r.from != nil {
+		from = r.from(l)
 	}
 	scale := r.scale
 	if scale == 0 {
@@ -379,7 +401,7 @@ func (r *reference) attend(l, pos int, x []float64) []float64 {
 		}
 		out = append(out, scaled(o, 1/sum)...)
 	}
-	return r.mul(p+"attn_output", out)
+	return out
 }
 
 func (r *reference) feedForward(p string, x []float64) []float64 {
@@ -448,6 +470,12 @@ func (r *reference) experts(p string, x []float64) []float64 {
 
 // step gives the logits after a token.
 func (r *reference) step(token, pos int) []float64 {
+	if r.mix != nil {
+		return r.stepOfMixture(token, pos)
+	}
+	if r.streams {
+		return r.stepOfStreams(token, pos)
+	}
 	row := func(name string, i, n int) []float64 { return r.get(name)[i*n : (i+1)*n] }
 	d := int(r.m.embd)
 	x := row("token_embd.weight", token, d)
