@@ -34,7 +34,7 @@ var avx512Booked = []product{
 	},
 	{
 		layout: tile.IQ1_Mx16, name: "gemm_iq1_mx16_q8x_32x6_avx512vnni",
-		s0: tile.IQ1_Mx16D, s1: tile.IQ1_Mx16Block, scales: 128,
+		s0: tile.IQx16D, s1: tile.IQ1_Mx16Block, scales: 128,
 		gemv: []panel{
 			{8, amd64.Gemv_iq1_mx16_q8x_16x8_avx512vnni},
 			{6, amd64.Gemv_iq1_mx16_q8x_16x6_avx512vnni},
@@ -168,7 +168,7 @@ var avxvnniBooked = []product{
 	},
 	{
 		layout: tile.IQ1_Mx16, name: "gemm_iq1_mx16_q8x_8x6_avxvnni",
-		s0: tile.IQ1_Mx16D, s1: tile.IQ1_Mx16Block, scales: 128,
+		s0: tile.IQx16D, s1: tile.IQ1_Mx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_iq1_mx16_q8x_16x2_avxvnni},
 			{1, amd64.Gemv_iq1_mx16_q8x_16x1_avxvnni},
@@ -251,7 +251,7 @@ var avx2Booked = []product{
 	},
 	{
 		layout: tile.IQ1_Mx16, name: "gemm_iq1_mx16_q8x_8x4_avx2",
-		s0: tile.IQ1_Mx16D, s1: tile.IQ1_Mx16Block, scales: 128,
+		s0: tile.IQx16D, s1: tile.IQ1_Mx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_iq1_mx16_q8x_16x2_avx2},
 			{1, amd64.Gemv_iq1_mx16_q8x_16x1_avx2},

@@ -24,41 +24,37 @@ tile:
 
 block:
 	VCVTPH2PS (DI), Y2
-	VPMOVZXWD 32(DI), Y3
-	VMOVDQU   (R8), Y4
-	VPSLLD    $0x1c, Y4, Y4
-	VPSRAD    $0x1f, Y4, Y4
-	VPAND     dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD    $0x1f, Y3, Y5
-	VPSRAD    $0x1f, Y5, Y5
-	VPAND     dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU   (R8), Y6
-	VPSLLD    $0x18, Y6, Y6
-	VPSRAD    $0x1f, Y6, Y6
-	VPAND     dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD    $0x1e, Y3, Y3
-	VPSRAD    $0x1f, Y3, Y3
-	VPAND     dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VMOVDQU   128(R8), Y3
+	VPSHUFB   shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
+	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU   up_0_avx2<>+0(SB), Y4
+	VPSHUFB   Y3, Y4, Y4
+	VMOVDQU   up_1_avx2<>+0(SB), Y5
+	VPSHUFB   Y3, Y5, Y5
+	VMOVDQU   up_2_avx2<>+0(SB), Y6
+	VPSHUFB   Y3, Y6, Y6
+	VMOVDQU   up_3_avx2<>+0(SB), Y7
+	VPSHUFB   Y3, Y7, Y7
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      128(R8), Y8
+	VPBROADCASTD 44(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      192(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD (R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      128(R8), Y9
+	VMOVDQU      192(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 4(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      128(R8), Y4
+	VMOVDQU      192(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -67,7 +63,7 @@ block:
 	VPADDW       Y4, Y8, Y8
 	PREFETCHT1   16384(R8)
 	PREFETCHT0   2048(R8)
-	VMOVDQU      128(R8), Y4
+	VMOVDQU      192(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -75,89 +71,86 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      (R8), Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 32(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y5
-	VPBROADCASTD 40(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      192(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
+	VPBROADCASTD 44(R9), Y4
+	VPBROADCASTD 40(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      256(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 16(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      256(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 16(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      192(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
 	VPBROADCASTD 20(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      192(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 24(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
 	PREFETCHT1   16448(R8)
 	PREFETCHT0   2112(R8)
-	VMOVDQU      192(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 28(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y3
-	VPSRLD       $0x04, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 32(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VPMOVZXWD    32(DI), Y3
+	VMOVDQU      256(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 24(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      256(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 28(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
 	VMOVDQU      (R8), Y4
-	VPSLLD       $0x14, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x1d, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      (R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x1c, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(R8), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      256(R8), Y8
+	VPBROADCASTD 92(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      320(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 48(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      256(R8), Y9
+	VMOVDQU      320(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
@@ -166,14 +159,14 @@ block:
 	VPADDW       Y4, Y8, Y8
 	PREFETCHT1   16512(R8)
 	PREFETCHT0   2176(R8)
-	VMOVDQU      256(R8), Y4
+	VMOVDQU      320(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 56(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      256(R8), Y4
+	VMOVDQU      320(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -181,106 +174,102 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      (R8), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 80(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y5
-	VPBROADCASTD 88(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      320(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
-	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 64(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      320(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
-	VPBROADCASTD 68(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
+	VPBROADCASTD 92(R9), Y4
+	VPBROADCASTD 88(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      384(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 64(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
 	PREFETCHT1   16576(R8)
 	PREFETCHT0   2240(R8)
-	VMOVDQU      320(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 72(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      320(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 76(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y3
-	VPSRLD       $0x0c, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 80(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VPMOVZXWD    32(DI), Y3
+	VMOVDQU      384(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 68(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      384(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 72(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      384(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 76(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
 	VMOVDQU      (R8), Y4
-	VPSLLD       $0x0c, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x1b, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      (R8), Y6
-	VPSLLD       $0x08, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x1a, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VPSRLD       $0x0c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 80(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(R8), Y3
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      384(R8), Y8
+	VPBROADCASTD 140(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	PREFETCHT1   16640(R8)
+	PREFETCHT0   2304(R8)
+	VMOVDQU      448(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 96(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   16640(R8)
-	PREFETCHT0   2304(R8)
-	VMOVDQU      384(R8), Y9
+	VMOVDQU      448(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 100(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      384(R8), Y4
+	VMOVDQU      448(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 104(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      384(R8), Y4
+	VMOVDQU      448(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -288,105 +277,105 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      (R8), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 128(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y5
-	VPBROADCASTD 136(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      448(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
-	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 112(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
+	VPBROADCASTD 140(R9), Y4
+	VPBROADCASTD 136(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
 	PREFETCHT1   16704(R8)
 	PREFETCHT0   2368(R8)
-	VMOVDQU      448(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
+	VMOVDQU      512(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 112(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      512(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
 	VPBROADCASTD 116(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      448(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 120(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      448(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 124(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y3
-	VPSRLD       $0x14, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 128(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VPMOVZXWD    32(DI), Y3
-	VMOVDQU      (R8), Y4
-	VPSLLD       $0x04, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x19, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      (R8), Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x18, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
-
-	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      512(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 120(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
 	PREFETCHT1   16768(R8)
 	PREFETCHT0   2432(R8)
-	VMOVDQU      512(R8), Y8
+	VMOVDQU      512(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 124(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      (R8), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 128(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(R8), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      576(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 144(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      512(R8), Y9
+	VMOVDQU      576(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 148(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      512(R8), Y4
+	PREFETCHT1   16832(R8)
+	PREFETCHT0   2496(R8)
+	VMOVDQU      576(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 152(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      512(R8), Y4
+	VMOVDQU      576(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -394,108 +383,102 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      (R8), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 176(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
 
 	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y5
-	VPBROADCASTD 184(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   16832(R8)
-	PREFETCHT0   2496(R8)
-	VMOVDQU      576(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
+	VPBROADCASTD 188(R9), Y4
+	VPBROADCASTD 184(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      640(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 160(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      640(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 160(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      576(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
 	VPBROADCASTD 164(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      576(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 168(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
 	PREFETCHT1   16896(R8)
 	PREFETCHT0   2560(R8)
-	VMOVDQU      576(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 172(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      (R8), Y3
-	VPSRLD       $0x1c, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
+	VMOVDQU      640(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 168(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      640(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 172(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      (R8), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 176(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VPMOVZXWD    32(DI), Y3
-	VMOVDQU      64(R8), Y4
-	VPSLLD       $0x1c, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      64(R8), Y6
-	VPSLLD       $0x18, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x16, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(R8), Y3
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      640(R8), Y8
+	VPBROADCASTD 236(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      704(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 192(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      640(R8), Y9
+	PREFETCHT1   16960(R8)
+	PREFETCHT0   2624(R8)
+	VMOVDQU      704(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 196(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      640(R8), Y4
+	VMOVDQU      704(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 200(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	PREFETCHT1   16960(R8)
-	PREFETCHT0   2624(R8)
-	VMOVDQU      640(R8), Y4
+	VMOVDQU      704(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -503,105 +486,104 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      64(R8), Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 224(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
 
 	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y5
-	VPBROADCASTD 232(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      704(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
-	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 208(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      704(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
-	VPBROADCASTD 212(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      704(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 216(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPBROADCASTD 236(R9), Y4
+	VPBROADCASTD 232(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      768(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 208(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
 	PREFETCHT1   17024(R8)
 	PREFETCHT0   2688(R8)
-	VMOVDQU      704(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 220(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      64(R8), Y3
-	VPSRLD       $0x04, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 224(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VPMOVZXWD    32(DI), Y3
+	VMOVDQU      768(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 212(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      768(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 216(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      768(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 220(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
 	VMOVDQU      64(R8), Y4
-	VPSLLD       $0x14, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x15, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      64(R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x14, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 224(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(R8), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      768(R8), Y8
+	VPBROADCASTD 284(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	PREFETCHT1   17088(R8)
+	PREFETCHT0   2752(R8)
+	VMOVDQU      832(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 240(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      768(R8), Y9
+	VMOVDQU      832(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 244(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	PREFETCHT1   17088(R8)
-	PREFETCHT0   2752(R8)
-	VMOVDQU      768(R8), Y4
+	VMOVDQU      832(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 248(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      768(R8), Y4
+	PREFETCHT1   17152(R8)
+	PREFETCHT0   2816(R8)
+	VMOVDQU      832(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -609,106 +591,102 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      64(R8), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 272(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y5
-	VPBROADCASTD 280(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      832(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
+	VPBROADCASTD 284(R9), Y4
+	VPBROADCASTD 280(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      896(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 256(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      896(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 256(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      832(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
 	VPBROADCASTD 260(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	PREFETCHT1   17152(R8)
-	PREFETCHT0   2816(R8)
-	VMOVDQU      832(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 264(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      832(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 268(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      64(R8), Y3
-	VPSRLD       $0x0c, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 272(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VPMOVZXWD    32(DI), Y3
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      896(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 264(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT1   17216(R8)
+	PREFETCHT0   2880(R8)
+	VMOVDQU      896(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 268(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
 	VMOVDQU      64(R8), Y4
-	VPSLLD       $0x0c, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x13, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      64(R8), Y6
-	VPSLLD       $0x08, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x12, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VPSRLD       $0x0c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 272(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(R8), Y3
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      896(R8), Y8
+	VPBROADCASTD 332(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      960(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 288(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	PREFETCHT1   17216(R8)
-	PREFETCHT0   2880(R8)
-	VMOVDQU      896(R8), Y9
+	VMOVDQU      960(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 292(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      896(R8), Y4
+	PREFETCHT1   17280(R8)
+	PREFETCHT0   2944(R8)
+	VMOVDQU      960(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 296(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      896(R8), Y4
+	VMOVDQU      960(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -716,105 +694,103 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      64(R8), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 320(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y5
-	VPBROADCASTD 328(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      960(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
-	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 304(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	PREFETCHT1   17280(R8)
-	PREFETCHT0   2944(R8)
-	VMOVDQU      960(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
-	VPBROADCASTD 308(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      960(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 312(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      960(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 316(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      64(R8), Y3
-	VPSRLD       $0x14, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 320(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VPMOVZXWD    32(DI), Y3
-	VMOVDQU      64(R8), Y4
-	VPSLLD       $0x04, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x11, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      64(R8), Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x10, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
-
-	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
+	VPBROADCASTD 332(R9), Y4
+	VPBROADCASTD 328(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      1024(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 304(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
 	PREFETCHT1   17344(R8)
 	PREFETCHT0   3008(R8)
-	VMOVDQU      1024(R8), Y8
+	VMOVDQU      1024(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 308(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1024(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 312(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1024(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 316(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      64(R8), Y4
+	VPSRLD       $0x14, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 320(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
+	VMOVDQU      128(R8), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      1088(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 336(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      1024(R8), Y9
+	PREFETCHT1   17408(R8)
+	PREFETCHT0   3072(R8)
+	VMOVDQU      1088(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 340(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      1024(R8), Y4
+	VMOVDQU      1088(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 344(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      1024(R8), Y4
+	VMOVDQU      1088(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -822,107 +798,103 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      64(R8), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 368(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y0
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y5
-	VPBROADCASTD 376(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	PREFETCHT1   17408(R8)
-	PREFETCHT0   3072(R8)
-	VMOVDQU      1088(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
-	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 352(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      1088(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
-	VPBROADCASTD 356(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1088(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 360(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPBROADCASTD 380(R9), Y4
+	VPBROADCASTD 376(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
 	PREFETCHT1   17472(R8)
 	PREFETCHT0   3136(R8)
-	VMOVDQU      1088(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 364(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      64(R8), Y3
-	VPSRLD       $0x1c, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
+	VMOVDQU      1152(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 352(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      1152(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 356(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1152(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 360(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	PREFETCHT1   17536(R8)
+	PREFETCHT0   3200(R8)
+	VMOVDQU      1152(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 364(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      64(R8), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 368(R9), Y2
-	VMULPS       Y3, Y2, Y2
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y2, Y4, Y0
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y2, Y3, Y0
 	VCVTPH2PS    16(DI), Y2
-	VPMOVZXWD    48(DI), Y3
-	VMOVDQU      32(R8), Y4
-	VPSLLD       $0x1c, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x1f, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      32(R8), Y6
-	VPSLLD       $0x18, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x1e, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VMOVDQU      160(R8), Y3
+	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      160(R8), Y8
+	VPBROADCASTD 44(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      224(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD (R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      160(R8), Y9
+	VMOVDQU      224(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 4(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      160(R8), Y4
+	VMOVDQU      224(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 8(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      160(R8), Y4
+	VMOVDQU      224(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -930,101 +902,98 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      32(R8), Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 32(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y1
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y5
-	VPBROADCASTD 40(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      224(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
+	VPBROADCASTD 44(R9), Y4
+	VPBROADCASTD 40(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      288(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 16(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      288(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 16(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      224(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
 	VPBROADCASTD 20(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      224(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 24(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      224(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 28(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      32(R8), Y3
-	VPSRLD       $0x04, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 32(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    48(DI), Y3
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      288(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 24(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      288(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 28(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
 	VMOVDQU      32(R8), Y4
-	VPSLLD       $0x14, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x1d, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      32(R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x1c, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 32(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(R8), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      288(R8), Y8
+	VPBROADCASTD 92(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      352(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 48(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      288(R8), Y9
+	VMOVDQU      352(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 52(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      288(R8), Y4
+	VMOVDQU      352(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 56(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      288(R8), Y4
+	VMOVDQU      352(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1032,102 +1001,98 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      32(R8), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 80(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y1
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y5
-	VPBROADCASTD 88(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      352(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
+	VPBROADCASTD 92(R9), Y4
+	VPBROADCASTD 88(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      416(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 64(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      416(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 64(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      352(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
 	VPBROADCASTD 68(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      352(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 72(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      352(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 76(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      32(R8), Y3
-	VPSRLD       $0x0c, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 80(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    48(DI), Y3
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      416(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 72(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      416(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 76(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
 	VMOVDQU      32(R8), Y4
-	VPSLLD       $0x0c, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x1b, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      32(R8), Y6
-	VPSLLD       $0x08, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x1a, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VPSRLD       $0x0c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 80(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(R8), Y3
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      416(R8), Y8
+	VPBROADCASTD 140(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      480(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 96(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      416(R8), Y9
+	VMOVDQU      480(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 100(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      416(R8), Y4
+	VMOVDQU      480(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 104(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      416(R8), Y4
+	VMOVDQU      480(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1135,101 +1100,99 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      32(R8), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 128(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y1
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y5
-	VPBROADCASTD 136(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      480(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
+	VPBROADCASTD 140(R9), Y4
+	VPBROADCASTD 136(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      544(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 112(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      544(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 112(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      480(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
 	VPBROADCASTD 116(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      480(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 120(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      480(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 124(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      32(R8), Y3
-	VPSRLD       $0x14, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 128(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    48(DI), Y3
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      544(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 120(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      544(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 124(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
 	VMOVDQU      32(R8), Y4
-	VPSLLD       $0x04, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x19, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      32(R8), Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x18, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VPSRLD       $0x14, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 128(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(R8), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      544(R8), Y8
+	VPBROADCASTD 188(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      608(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 144(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      544(R8), Y9
+	VMOVDQU      608(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 148(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      544(R8), Y4
+	VMOVDQU      608(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 152(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      544(R8), Y4
+	VMOVDQU      608(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1237,102 +1200,98 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      32(R8), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 176(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y1
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
 
 	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y5
-	VPBROADCASTD 184(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      608(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
+	VPBROADCASTD 188(R9), Y4
+	VPBROADCASTD 184(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      672(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 160(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      672(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 160(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      608(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
 	VPBROADCASTD 164(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      608(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 168(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      608(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 172(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      32(R8), Y3
-	VPSRLD       $0x1c, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      672(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 168(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      672(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 172(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      32(R8), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 176(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    48(DI), Y3
-	VMOVDQU      96(R8), Y4
-	VPSLLD       $0x1c, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      96(R8), Y6
-	VPSLLD       $0x18, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x16, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(R8), Y3
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      672(R8), Y8
+	VPBROADCASTD 236(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      736(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 192(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      672(R8), Y9
+	VMOVDQU      736(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 196(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      672(R8), Y4
+	VMOVDQU      736(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 200(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      672(R8), Y4
+	VMOVDQU      736(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1340,101 +1299,98 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      96(R8), Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 224(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y1
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
 
 	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y5
-	VPBROADCASTD 232(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      736(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
+	VPBROADCASTD 236(R9), Y4
+	VPBROADCASTD 232(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      800(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 208(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      800(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 208(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      736(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
 	VPBROADCASTD 212(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      736(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 216(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      736(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 220(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      96(R8), Y3
-	VPSRLD       $0x04, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 224(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    48(DI), Y3
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      800(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 216(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      800(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 220(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
 	VMOVDQU      96(R8), Y4
-	VPSLLD       $0x14, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x15, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      96(R8), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x14, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VPSRLD       $0x04, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 224(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(R8), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      800(R8), Y8
+	VPBROADCASTD 284(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      864(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 240(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      800(R8), Y9
+	VMOVDQU      864(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 244(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      800(R8), Y4
+	VMOVDQU      864(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 248(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      800(R8), Y4
+	VMOVDQU      864(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1442,102 +1398,98 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      96(R8), Y4
 	VPSRLD       $0x08, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 272(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y1
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y5
-	VPBROADCASTD 280(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      864(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
+	VPBROADCASTD 284(R9), Y4
+	VPBROADCASTD 280(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      928(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 256(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      928(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 256(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      864(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
 	VPBROADCASTD 260(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      864(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 264(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      864(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 268(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      96(R8), Y3
-	VPSRLD       $0x0c, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 272(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    48(DI), Y3
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      928(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 264(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      928(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 268(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
 	VMOVDQU      96(R8), Y4
-	VPSLLD       $0x0c, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x13, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      96(R8), Y6
-	VPSLLD       $0x08, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x12, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VPSRLD       $0x0c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 272(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(R8), Y3
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      928(R8), Y8
+	VPBROADCASTD 332(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      992(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 288(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      928(R8), Y9
+	VMOVDQU      992(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 292(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      928(R8), Y4
+	VMOVDQU      992(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 296(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      928(R8), Y4
+	VMOVDQU      992(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1545,101 +1497,99 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      96(R8), Y4
 	VPSRLD       $0x10, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 320(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y1
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y5
-	VPBROADCASTD 328(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      992(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
+	VPBROADCASTD 332(R9), Y4
+	VPBROADCASTD 328(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      1056(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 304(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      1056(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 304(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      992(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
 	VPBROADCASTD 308(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      992(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 312(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      992(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 316(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      96(R8), Y3
-	VPSRLD       $0x14, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 320(R9), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y1
-	VPMOVZXWD    48(DI), Y3
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1056(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 312(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1056(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 316(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
 	VMOVDQU      96(R8), Y4
-	VPSLLD       $0x04, Y4, Y4
-	VPSRAD       $0x1f, Y4, Y4
-	VPAND        dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD       $0x11, Y3, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
-	VMOVDQU      96(R8), Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x10, Y3, Y3
-	VPSRAD       $0x1f, Y3, Y3
-	VPAND        dwords_avx2_02020202<>+0(SB), Y3, Y3
+	VPSRLD       $0x14, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VBROADCASTSS 320(R9), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
+	VMOVDQU      160(R8), Y3
+	VPSRLD       $0x04, Y3, Y3
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y3, Y3
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU      up_0_avx2<>+0(SB), Y4
+	VPSHUFB      Y3, Y4, Y4
+	VMOVDQU      up_1_avx2<>+0(SB), Y5
+	VPSHUFB      Y3, Y5, Y5
+	VMOVDQU      up_2_avx2<>+0(SB), Y6
+	VPSHUFB      Y3, Y6, Y6
+	VMOVDQU      up_3_avx2<>+0(SB), Y7
+	VPSHUFB      Y3, Y7, Y7
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y7
-	VPSRAD       $0x07, Y7, Y8
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y8, Y7, Y7
-	VMOVDQU      1056(R8), Y8
+	VPBROADCASTD 380(R9), Y3
+	VPSRAD       $0x07, Y3, Y8
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      1120(R8), Y8
 	VPSRLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
 	VPOR         Y4, Y8, Y8
 	VPBROADCASTD 336(R9), Y9
 	VPMADDUBSW   Y9, Y8, Y8
-	VMOVDQU      1056(R8), Y9
+	VMOVDQU      1120(R8), Y9
 	VPSLLD       $0x03, Y9, Y9
 	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
 	VPOR         Y4, Y9, Y9
 	VPBROADCASTD 340(R9), Y4
 	VPMADDUBSW   Y4, Y9, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      1056(R8), Y4
+	VMOVDQU      1120(R8), Y4
 	VPSRLD       $0x03, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
 	VPBROADCASTD 344(R9), Y9
 	VPMADDUBSW   Y9, Y4, Y4
 	VPADDW       Y4, Y8, Y8
-	VMOVDQU      1056(R8), Y4
+	VMOVDQU      1120(R8), Y4
 	VPSLLD       $0x01, Y4, Y4
 	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
 	VPOR         Y5, Y4, Y4
@@ -1647,63 +1597,63 @@ block:
 	VPMADDUBSW   Y5, Y4, Y4
 	VPADDW       Y4, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	VPADDD       Y8, Y7, Y7
+	VPADDD       Y8, Y3, Y3
 	VMOVDQU      96(R8), Y4
 	VPSRLD       $0x18, Y4, Y4
 	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
 	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 368(R9), Y5
 	VMULPS       Y4, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y1
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y5, Y3, Y1
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y5
-	VPBROADCASTD 376(R9), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x07, Y4, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      1120(R8), Y5
-	VPSRLD       $0x01, Y5, Y5
+	VPBROADCASTD 380(R9), Y4
+	VPBROADCASTD 376(R9), Y3
+	VPSUBD       Y4, Y3, Y3
+	VPSRAD       $0x07, Y3, Y4
+	VPSRAD       $0x04, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      1184(R8), Y4
+	VPSRLD       $0x01, Y4, Y4
+	VPAND        dwords_avx2_18181818<>+0(SB), Y4, Y4
+	VPOR         Y6, Y4, Y4
+	VPBROADCASTD 352(R9), Y5
+	VPMADDUBSW   Y5, Y4, Y4
+	VMOVDQU      1184(R8), Y5
+	VPSLLD       $0x03, Y5, Y5
 	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
 	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 352(R9), Y7
-	VPMADDUBSW   Y7, Y5, Y5
-	VMOVDQU      1120(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
-	VPOR         Y6, Y7, Y7
 	VPBROADCASTD 356(R9), Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1120(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 360(R9), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1120(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
-	VPOR         Y3, Y6, Y6
-	VPBROADCASTD 364(R9), Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPADDW       Y3, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VMOVDQU      96(R8), Y3
-	VPSRLD       $0x1c, Y3, Y3
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y3, Y3
-	VMULPS       Y2, Y3, Y3
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1184(R8), Y5
+	VPSRLD       $0x03, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 360(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VMOVDQU      1184(R8), Y5
+	VPSLLD       $0x01, Y5, Y5
+	VPAND        dwords_avx2_18181818<>+0(SB), Y5, Y5
+	VPOR         Y7, Y5, Y5
+	VPBROADCASTD 364(R9), Y6
+	VPMADDUBSW   Y6, Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      96(R8), Y4
+	VPSRLD       $0x1c, Y4, Y4
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
 	VBROADCASTSS 368(R9), Y2
-	VMULPS       Y3, Y2, Y2
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y2, Y4, Y1
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x40, DI
-	ADDQ         $0x00000480, R8
+	ADDQ         $0x20, DI
+	ADDQ         $0x000004c0, R8
 	DECQ         R10
 	JNZ          block
 	MOVQ         64(AX), DI
@@ -1783,23 +1733,353 @@ DATA scales_iq1_avx2<>+62(SB)/1, $0xf0
 DATA scales_iq1_avx2<>+63(SB)/1, $0x3f
 GLOBL scales_iq1_avx2<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avx2_02020202<>+0(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+4(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+8(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+12(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+16(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+20(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+24(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+28(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+32(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+36(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+40(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+44(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+48(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+52(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+56(SB)/4, $0x02020202
-DATA dwords_avx2_02020202<>+60(SB)/4, $0x02020202
-GLOBL dwords_avx2_02020202<>(SB), RODATA|NOPTR, $64
+DATA up_0_avx2<>+0(SB)/1, $0x00
+DATA up_0_avx2<>+1(SB)/1, $0x02
+DATA up_0_avx2<>+2(SB)/1, $0x00
+DATA up_0_avx2<>+3(SB)/1, $0x02
+DATA up_0_avx2<>+4(SB)/1, $0x00
+DATA up_0_avx2<>+5(SB)/1, $0x02
+DATA up_0_avx2<>+6(SB)/1, $0x00
+DATA up_0_avx2<>+7(SB)/1, $0x02
+DATA up_0_avx2<>+8(SB)/1, $0x00
+DATA up_0_avx2<>+9(SB)/1, $0x02
+DATA up_0_avx2<>+10(SB)/1, $0x00
+DATA up_0_avx2<>+11(SB)/1, $0x02
+DATA up_0_avx2<>+12(SB)/1, $0x00
+DATA up_0_avx2<>+13(SB)/1, $0x02
+DATA up_0_avx2<>+14(SB)/1, $0x00
+DATA up_0_avx2<>+15(SB)/1, $0x02
+DATA up_0_avx2<>+16(SB)/1, $0x00
+DATA up_0_avx2<>+17(SB)/1, $0x02
+DATA up_0_avx2<>+18(SB)/1, $0x00
+DATA up_0_avx2<>+19(SB)/1, $0x02
+DATA up_0_avx2<>+20(SB)/1, $0x00
+DATA up_0_avx2<>+21(SB)/1, $0x02
+DATA up_0_avx2<>+22(SB)/1, $0x00
+DATA up_0_avx2<>+23(SB)/1, $0x02
+DATA up_0_avx2<>+24(SB)/1, $0x00
+DATA up_0_avx2<>+25(SB)/1, $0x02
+DATA up_0_avx2<>+26(SB)/1, $0x00
+DATA up_0_avx2<>+27(SB)/1, $0x02
+DATA up_0_avx2<>+28(SB)/1, $0x00
+DATA up_0_avx2<>+29(SB)/1, $0x02
+DATA up_0_avx2<>+30(SB)/1, $0x00
+DATA up_0_avx2<>+31(SB)/1, $0x02
+DATA up_0_avx2<>+32(SB)/1, $0x00
+DATA up_0_avx2<>+33(SB)/1, $0x02
+DATA up_0_avx2<>+34(SB)/1, $0x00
+DATA up_0_avx2<>+35(SB)/1, $0x02
+DATA up_0_avx2<>+36(SB)/1, $0x00
+DATA up_0_avx2<>+37(SB)/1, $0x02
+DATA up_0_avx2<>+38(SB)/1, $0x00
+DATA up_0_avx2<>+39(SB)/1, $0x02
+DATA up_0_avx2<>+40(SB)/1, $0x00
+DATA up_0_avx2<>+41(SB)/1, $0x02
+DATA up_0_avx2<>+42(SB)/1, $0x00
+DATA up_0_avx2<>+43(SB)/1, $0x02
+DATA up_0_avx2<>+44(SB)/1, $0x00
+DATA up_0_avx2<>+45(SB)/1, $0x02
+DATA up_0_avx2<>+46(SB)/1, $0x00
+DATA up_0_avx2<>+47(SB)/1, $0x02
+DATA up_0_avx2<>+48(SB)/1, $0x00
+DATA up_0_avx2<>+49(SB)/1, $0x02
+DATA up_0_avx2<>+50(SB)/1, $0x00
+DATA up_0_avx2<>+51(SB)/1, $0x02
+DATA up_0_avx2<>+52(SB)/1, $0x00
+DATA up_0_avx2<>+53(SB)/1, $0x02
+DATA up_0_avx2<>+54(SB)/1, $0x00
+DATA up_0_avx2<>+55(SB)/1, $0x02
+DATA up_0_avx2<>+56(SB)/1, $0x00
+DATA up_0_avx2<>+57(SB)/1, $0x02
+DATA up_0_avx2<>+58(SB)/1, $0x00
+DATA up_0_avx2<>+59(SB)/1, $0x02
+DATA up_0_avx2<>+60(SB)/1, $0x00
+DATA up_0_avx2<>+61(SB)/1, $0x02
+DATA up_0_avx2<>+62(SB)/1, $0x00
+DATA up_0_avx2<>+63(SB)/1, $0x02
+GLOBL up_0_avx2<>(SB), RODATA|NOPTR, $64
+
+DATA up_1_avx2<>+0(SB)/1, $0x00
+DATA up_1_avx2<>+1(SB)/1, $0x00
+DATA up_1_avx2<>+2(SB)/1, $0x02
+DATA up_1_avx2<>+3(SB)/1, $0x02
+DATA up_1_avx2<>+4(SB)/1, $0x00
+DATA up_1_avx2<>+5(SB)/1, $0x00
+DATA up_1_avx2<>+6(SB)/1, $0x02
+DATA up_1_avx2<>+7(SB)/1, $0x02
+DATA up_1_avx2<>+8(SB)/1, $0x00
+DATA up_1_avx2<>+9(SB)/1, $0x00
+DATA up_1_avx2<>+10(SB)/1, $0x02
+DATA up_1_avx2<>+11(SB)/1, $0x02
+DATA up_1_avx2<>+12(SB)/1, $0x00
+DATA up_1_avx2<>+13(SB)/1, $0x00
+DATA up_1_avx2<>+14(SB)/1, $0x02
+DATA up_1_avx2<>+15(SB)/1, $0x02
+DATA up_1_avx2<>+16(SB)/1, $0x00
+DATA up_1_avx2<>+17(SB)/1, $0x00
+DATA up_1_avx2<>+18(SB)/1, $0x02
+DATA up_1_avx2<>+19(SB)/1, $0x02
+DATA up_1_avx2<>+20(SB)/1, $0x00
+DATA up_1_avx2<>+21(SB)/1, $0x00
+DATA up_1_avx2<>+22(SB)/1, $0x02
+DATA up_1_avx2<>+23(SB)/1, $0x02
+DATA up_1_avx2<>+24(SB)/1, $0x00
+DATA up_1_avx2<>+25(SB)/1, $0x00
+DATA up_1_avx2<>+26(SB)/1, $0x02
+DATA up_1_avx2<>+27(SB)/1, $0x02
+DATA up_1_avx2<>+28(SB)/1, $0x00
+DATA up_1_avx2<>+29(SB)/1, $0x00
+DATA up_1_avx2<>+30(SB)/1, $0x02
+DATA up_1_avx2<>+31(SB)/1, $0x02
+DATA up_1_avx2<>+32(SB)/1, $0x00
+DATA up_1_avx2<>+33(SB)/1, $0x00
+DATA up_1_avx2<>+34(SB)/1, $0x02
+DATA up_1_avx2<>+35(SB)/1, $0x02
+DATA up_1_avx2<>+36(SB)/1, $0x00
+DATA up_1_avx2<>+37(SB)/1, $0x00
+DATA up_1_avx2<>+38(SB)/1, $0x02
+DATA up_1_avx2<>+39(SB)/1, $0x02
+DATA up_1_avx2<>+40(SB)/1, $0x00
+DATA up_1_avx2<>+41(SB)/1, $0x00
+DATA up_1_avx2<>+42(SB)/1, $0x02
+DATA up_1_avx2<>+43(SB)/1, $0x02
+DATA up_1_avx2<>+44(SB)/1, $0x00
+DATA up_1_avx2<>+45(SB)/1, $0x00
+DATA up_1_avx2<>+46(SB)/1, $0x02
+DATA up_1_avx2<>+47(SB)/1, $0x02
+DATA up_1_avx2<>+48(SB)/1, $0x00
+DATA up_1_avx2<>+49(SB)/1, $0x00
+DATA up_1_avx2<>+50(SB)/1, $0x02
+DATA up_1_avx2<>+51(SB)/1, $0x02
+DATA up_1_avx2<>+52(SB)/1, $0x00
+DATA up_1_avx2<>+53(SB)/1, $0x00
+DATA up_1_avx2<>+54(SB)/1, $0x02
+DATA up_1_avx2<>+55(SB)/1, $0x02
+DATA up_1_avx2<>+56(SB)/1, $0x00
+DATA up_1_avx2<>+57(SB)/1, $0x00
+DATA up_1_avx2<>+58(SB)/1, $0x02
+DATA up_1_avx2<>+59(SB)/1, $0x02
+DATA up_1_avx2<>+60(SB)/1, $0x00
+DATA up_1_avx2<>+61(SB)/1, $0x00
+DATA up_1_avx2<>+62(SB)/1, $0x02
+DATA up_1_avx2<>+63(SB)/1, $0x02
+GLOBL up_1_avx2<>(SB), RODATA|NOPTR, $64
+
+DATA up_2_avx2<>+0(SB)/1, $0x00
+DATA up_2_avx2<>+1(SB)/1, $0x00
+DATA up_2_avx2<>+2(SB)/1, $0x00
+DATA up_2_avx2<>+3(SB)/1, $0x00
+DATA up_2_avx2<>+4(SB)/1, $0x02
+DATA up_2_avx2<>+5(SB)/1, $0x02
+DATA up_2_avx2<>+6(SB)/1, $0x02
+DATA up_2_avx2<>+7(SB)/1, $0x02
+DATA up_2_avx2<>+8(SB)/1, $0x00
+DATA up_2_avx2<>+9(SB)/1, $0x00
+DATA up_2_avx2<>+10(SB)/1, $0x00
+DATA up_2_avx2<>+11(SB)/1, $0x00
+DATA up_2_avx2<>+12(SB)/1, $0x02
+DATA up_2_avx2<>+13(SB)/1, $0x02
+DATA up_2_avx2<>+14(SB)/1, $0x02
+DATA up_2_avx2<>+15(SB)/1, $0x02
+DATA up_2_avx2<>+16(SB)/1, $0x00
+DATA up_2_avx2<>+17(SB)/1, $0x00
+DATA up_2_avx2<>+18(SB)/1, $0x00
+DATA up_2_avx2<>+19(SB)/1, $0x00
+DATA up_2_avx2<>+20(SB)/1, $0x02
+DATA up_2_avx2<>+21(SB)/1, $0x02
+DATA up_2_avx2<>+22(SB)/1, $0x02
+DATA up_2_avx2<>+23(SB)/1, $0x02
+DATA up_2_avx2<>+24(SB)/1, $0x00
+DATA up_2_avx2<>+25(SB)/1, $0x00
+DATA up_2_avx2<>+26(SB)/1, $0x00
+DATA up_2_avx2<>+27(SB)/1, $0x00
+DATA up_2_avx2<>+28(SB)/1, $0x02
+DATA up_2_avx2<>+29(SB)/1, $0x02
+DATA up_2_avx2<>+30(SB)/1, $0x02
+DATA up_2_avx2<>+31(SB)/1, $0x02
+DATA up_2_avx2<>+32(SB)/1, $0x00
+DATA up_2_avx2<>+33(SB)/1, $0x00
+DATA up_2_avx2<>+34(SB)/1, $0x00
+DATA up_2_avx2<>+35(SB)/1, $0x00
+DATA up_2_avx2<>+36(SB)/1, $0x02
+DATA up_2_avx2<>+37(SB)/1, $0x02
+DATA up_2_avx2<>+38(SB)/1, $0x02
+DATA up_2_avx2<>+39(SB)/1, $0x02
+DATA up_2_avx2<>+40(SB)/1, $0x00
+DATA up_2_avx2<>+41(SB)/1, $0x00
+DATA up_2_avx2<>+42(SB)/1, $0x00
+DATA up_2_avx2<>+43(SB)/1, $0x00
+DATA up_2_avx2<>+44(SB)/1, $0x02
+DATA up_2_avx2<>+45(SB)/1, $0x02
+DATA up_2_avx2<>+46(SB)/1, $0x02
+DATA up_2_avx2<>+47(SB)/1, $0x02
+DATA up_2_avx2<>+48(SB)/1, $0x00
+DATA up_2_avx2<>+49(SB)/1, $0x00
+DATA up_2_avx2<>+50(SB)/1, $0x00
+DATA up_2_avx2<>+51(SB)/1, $0x00
+DATA up_2_avx2<>+52(SB)/1, $0x02
+DATA up_2_avx2<>+53(SB)/1, $0x02
+DATA up_2_avx2<>+54(SB)/1, $0x02
+DATA up_2_avx2<>+55(SB)/1, $0x02
+DATA up_2_avx2<>+56(SB)/1, $0x00
+DATA up_2_avx2<>+57(SB)/1, $0x00
+DATA up_2_avx2<>+58(SB)/1, $0x00
+DATA up_2_avx2<>+59(SB)/1, $0x00
+DATA up_2_avx2<>+60(SB)/1, $0x02
+DATA up_2_avx2<>+61(SB)/1, $0x02
+DATA up_2_avx2<>+62(SB)/1, $0x02
+DATA up_2_avx2<>+63(SB)/1, $0x02
+GLOBL up_2_avx2<>(SB), RODATA|NOPTR, $64
+
+DATA up_3_avx2<>+0(SB)/1, $0x00
+DATA up_3_avx2<>+1(SB)/1, $0x00
+DATA up_3_avx2<>+2(SB)/1, $0x00
+DATA up_3_avx2<>+3(SB)/1, $0x00
+DATA up_3_avx2<>+4(SB)/1, $0x00
+DATA up_3_avx2<>+5(SB)/1, $0x00
+DATA up_3_avx2<>+6(SB)/1, $0x00
+DATA up_3_avx2<>+7(SB)/1, $0x00
+DATA up_3_avx2<>+8(SB)/1, $0x02
+DATA up_3_avx2<>+9(SB)/1, $0x02
+DATA up_3_avx2<>+10(SB)/1, $0x02
+DATA up_3_avx2<>+11(SB)/1, $0x02
+DATA up_3_avx2<>+12(SB)/1, $0x02
+DATA up_3_avx2<>+13(SB)/1, $0x02
+DATA up_3_avx2<>+14(SB)/1, $0x02
+DATA up_3_avx2<>+15(SB)/1, $0x02
+DATA up_3_avx2<>+16(SB)/1, $0x00
+DATA up_3_avx2<>+17(SB)/1, $0x00
+DATA up_3_avx2<>+18(SB)/1, $0x00
+DATA up_3_avx2<>+19(SB)/1, $0x00
+DATA up_3_avx2<>+20(SB)/1, $0x00
+DATA up_3_avx2<>+21(SB)/1, $0x00
+DATA up_3_avx2<>+22(SB)/1, $0x00
+DATA up_3_avx2<>+23(SB)/1, $0x00
+DATA up_3_avx2<>+24(SB)/1, $0x02
+DATA up_3_avx2<>+25(SB)/1, $0x02
+DATA up_3_avx2<>+26(SB)/1, $0x02
+DATA up_3_avx2<>+27(SB)/1, $0x02
+DATA up_3_avx2<>+28(SB)/1, $0x02
+DATA up_3_avx2<>+29(SB)/1, $0x02
+DATA up_3_avx2<>+30(SB)/1, $0x02
+DATA up_3_avx2<>+31(SB)/1, $0x02
+DATA up_3_avx2<>+32(SB)/1, $0x00
+DATA up_3_avx2<>+33(SB)/1, $0x00
+DATA up_3_avx2<>+34(SB)/1, $0x00
+DATA up_3_avx2<>+35(SB)/1, $0x00
+DATA up_3_avx2<>+36(SB)/1, $0x00
+DATA up_3_avx2<>+37(SB)/1, $0x00
+DATA up_3_avx2<>+38(SB)/1, $0x00
+DATA up_3_avx2<>+39(SB)/1, $0x00
+DATA up_3_avx2<>+40(SB)/1, $0x02
+DATA up_3_avx2<>+41(SB)/1, $0x02
+DATA up_3_avx2<>+42(SB)/1, $0x02
+DATA up_3_avx2<>+43(SB)/1, $0x02
+DATA up_3_avx2<>+44(SB)/1, $0x02
+DATA up_3_avx2<>+45(SB)/1, $0x02
+DATA up_3_avx2<>+46(SB)/1, $0x02
+DATA up_3_avx2<>+47(SB)/1, $0x02
+DATA up_3_avx2<>+48(SB)/1, $0x00
+DATA up_3_avx2<>+49(SB)/1, $0x00
+DATA up_3_avx2<>+50(SB)/1, $0x00
+DATA up_3_avx2<>+51(SB)/1, $0x00
+DATA up_3_avx2<>+52(SB)/1, $0x00
+DATA up_3_avx2<>+53(SB)/1, $0x00
+DATA up_3_avx2<>+54(SB)/1, $0x00
+DATA up_3_avx2<>+55(SB)/1, $0x00
+DATA up_3_avx2<>+56(SB)/1, $0x02
+DATA up_3_avx2<>+57(SB)/1, $0x02
+DATA up_3_avx2<>+58(SB)/1, $0x02
+DATA up_3_avx2<>+59(SB)/1, $0x02
+DATA up_3_avx2<>+60(SB)/1, $0x02
+DATA up_3_avx2<>+61(SB)/1, $0x02
+DATA up_3_avx2<>+62(SB)/1, $0x02
+DATA up_3_avx2<>+63(SB)/1, $0x02
+GLOBL up_3_avx2<>(SB), RODATA|NOPTR, $64
+
+DATA shuffle_avx2_0_0_0_0<>+0(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+1(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+2(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+3(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+4(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+5(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+6(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+7(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+8(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+9(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+10(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+11(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+12(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+13(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+14(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+15(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+16(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+17(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+18(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+19(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+20(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+21(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+22(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+23(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+24(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+25(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+26(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+27(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+28(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+29(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+30(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+31(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+32(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+33(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+34(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+35(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+36(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+37(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+38(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+39(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+40(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+41(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+42(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+43(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+44(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+45(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+46(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+47(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+48(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+49(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+50(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+51(SB)/1, $0x00
+DATA shuffle_avx2_0_0_0_0<>+52(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+53(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+54(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+55(SB)/1, $0x04
+DATA shuffle_avx2_0_0_0_0<>+56(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+57(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+58(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+59(SB)/1, $0x08
+DATA shuffle_avx2_0_0_0_0<>+60(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+61(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+62(SB)/1, $0x0c
+DATA shuffle_avx2_0_0_0_0<>+63(SB)/1, $0x0c
+GLOBL shuffle_avx2_0_0_0_0<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx2_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
+GLOBL dwords_avx2_0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_18181818<>+0(SB)/4, $0x18181818
 DATA dwords_avx2_18181818<>+4(SB)/4, $0x18181818
@@ -1837,6 +2117,204 @@ DATA dwords_avx2_00010001<>+56(SB)/4, $0x00010001
 DATA dwords_avx2_00010001<>+60(SB)/4, $0x00010001
 GLOBL dwords_avx2_00010001<>(SB), RODATA|NOPTR, $64
 
+DATA shuffle_avx2_1_1_1_1<>+0(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+1(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+2(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+3(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+4(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+5(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+6(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+7(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+8(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+9(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+10(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+11(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+12(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+13(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+14(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+15(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+16(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+17(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+18(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+19(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+20(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+21(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+22(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+23(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+24(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+25(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+26(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+27(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+28(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+29(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+30(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+31(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+32(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+33(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+34(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+35(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+36(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+37(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+38(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+39(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+40(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+41(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+42(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+43(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+44(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+45(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+46(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+47(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+48(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+49(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+50(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+51(SB)/1, $0x01
+DATA shuffle_avx2_1_1_1_1<>+52(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+53(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+54(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+55(SB)/1, $0x05
+DATA shuffle_avx2_1_1_1_1<>+56(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+57(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+58(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+59(SB)/1, $0x09
+DATA shuffle_avx2_1_1_1_1<>+60(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+61(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+62(SB)/1, $0x0d
+DATA shuffle_avx2_1_1_1_1<>+63(SB)/1, $0x0d
+GLOBL shuffle_avx2_1_1_1_1<>(SB), RODATA|NOPTR, $64
+
+DATA shuffle_avx2_2_2_2_2<>+0(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+1(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+2(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+3(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+4(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+5(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+6(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+7(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+8(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+9(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+10(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+11(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+12(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+13(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+14(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+15(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+16(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+17(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+18(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+19(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+20(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+21(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+22(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+23(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+24(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+25(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+26(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+27(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+28(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+29(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+30(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+31(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+32(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+33(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+34(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+35(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+36(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+37(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+38(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+39(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+40(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+41(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+42(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+43(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+44(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+45(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+46(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+47(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+48(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+49(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+50(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+51(SB)/1, $0x02
+DATA shuffle_avx2_2_2_2_2<>+52(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+53(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+54(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+55(SB)/1, $0x06
+DATA shuffle_avx2_2_2_2_2<>+56(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+57(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+58(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+59(SB)/1, $0x0a
+DATA shuffle_avx2_2_2_2_2<>+60(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+61(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+62(SB)/1, $0x0e
+DATA shuffle_avx2_2_2_2_2<>+63(SB)/1, $0x0e
+GLOBL shuffle_avx2_2_2_2_2<>(SB), RODATA|NOPTR, $64
+
+DATA shuffle_avx2_3_3_3_3<>+0(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+1(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+2(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+3(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+4(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+5(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+6(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+7(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+8(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+9(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+10(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+11(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+12(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+13(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+14(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+15(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+16(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+17(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+18(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+19(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+20(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+21(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+22(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+23(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+24(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+25(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+26(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+27(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+28(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+29(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+30(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+31(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+32(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+33(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+34(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+35(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+36(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+37(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+38(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+39(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+40(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+41(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+42(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+43(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+44(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+45(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+46(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+47(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+48(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+49(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+50(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+51(SB)/1, $0x03
+DATA shuffle_avx2_3_3_3_3<>+52(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+53(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+54(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+55(SB)/1, $0x07
+DATA shuffle_avx2_3_3_3_3<>+56(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+57(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+58(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+59(SB)/1, $0x0b
+DATA shuffle_avx2_3_3_3_3<>+60(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+61(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+62(SB)/1, $0x0f
+DATA shuffle_avx2_3_3_3_3<>+63(SB)/1, $0x0f
+GLOBL shuffle_avx2_3_3_3_3<>(SB), RODATA|NOPTR, $64
+
 // func Gemv_iq1_mx16_q8x_16x2_avx2(a *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·Gemv_iq1_mx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
@@ -1859,32 +2337,28 @@ tile:
 
 block:
 	VCVTPH2PS (DI), Y4
-	VPMOVZXWD 32(DI), Y5
-	VMOVDQU   (R8), Y6
-	VPSLLD    $0x1c, Y6, Y6
-	VPSRAD    $0x1f, Y6, Y6
-	VPAND     dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD    $0x1f, Y5, Y7
-	VPSRAD    $0x1f, Y7, Y7
-	VPAND     dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU   (R8), Y8
-	VPSLLD    $0x18, Y8, Y8
-	VPSRAD    $0x1f, Y8, Y8
-	VPAND     dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD    $0x1e, Y5, Y5
-	VPSRAD    $0x1f, Y5, Y5
-	VPAND     dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VMOVDQU   128(R8), Y5
+	VPSHUFB   shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
+	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU   up_0_avx2<>+0(SB), Y6
+	VPSHUFB   Y5, Y6, Y6
+	VMOVDQU   up_1_avx2<>+0(SB), Y7
+	VPSHUFB   Y5, Y7, Y7
+	VMOVDQU   up_2_avx2<>+0(SB), Y8
+	VPSHUFB   Y5, Y8, Y8
+	VMOVDQU   up_3_avx2<>+0(SB), Y9
+	VPSHUFB   Y5, Y9, Y9
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 44(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 44(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      128(R8), Y11
+	VMOVDQU      192(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -1892,7 +2366,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD (R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      128(R8), Y13
+	VMOVDQU      192(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -1902,7 +2376,7 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      128(R8), Y6
+	VMOVDQU      192(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -1914,7 +2388,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	PREFETCHT1   16384(R8)
 	PREFETCHT0   2048(R8)
-	VMOVDQU      128(R8), Y6
+	VMOVDQU      192(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -1922,7 +2396,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 12(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -1933,35 +2407,35 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 32(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y0
-	VBROADCASTSS 32(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y1
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y7
-	VPBROADCASTD 40(R9), Y6
+	VPBROADCASTD 44(R9), Y6
+	VPBROADCASTD 40(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 44(R9)(R10*1), Y7
+	VPBROADCASTD 40(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 44(R9)(R10*1), Y9
-	VPBROADCASTD 40(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      192(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      256(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 16(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 16(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      192(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      256(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -1970,71 +2444,68 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 20(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      192(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT1   16448(R8)
+	PREFETCHT0   2112(R8)
+	VMOVDQU      256(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 24(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 24(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	PREFETCHT1   16448(R8)
-	PREFETCHT0   2112(R8)
-	VMOVDQU      192(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      256(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 28(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 28(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 28(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 28(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 32(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y0
-	VBROADCASTSS 32(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VPMOVZXWD    32(DI), Y5
-	VMOVDQU      (R8), Y6
-	VPSLLD       $0x14, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x1d, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      (R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x1c, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 92(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 92(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      256(R8), Y11
+	VMOVDQU      320(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2042,7 +2513,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 48(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      256(R8), Y13
+	VMOVDQU      320(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -2054,7 +2525,7 @@ block:
 	VPADDW       Y6, Y11, Y11
 	PREFETCHT1   16512(R8)
 	PREFETCHT0   2176(R8)
-	VMOVDQU      256(R8), Y6
+	VMOVDQU      320(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2064,7 +2535,7 @@ block:
 	VPBROADCASTD 56(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      256(R8), Y6
+	VMOVDQU      320(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2072,7 +2543,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 60(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -2084,35 +2555,37 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 80(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y0
-	VBROADCASTSS 80(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y1
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y7
-	VPBROADCASTD 88(R9), Y6
+	VPBROADCASTD 92(R9), Y6
+	VPBROADCASTD 88(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 92(R9)(R10*1), Y7
+	VPBROADCASTD 88(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 92(R9)(R10*1), Y9
-	VPBROADCASTD 88(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      320(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      384(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 64(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 64(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      320(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	PREFETCHT1   16576(R8)
+	PREFETCHT0   2240(R8)
+	VMOVDQU      384(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -2121,71 +2594,67 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 68(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	PREFETCHT1   16576(R8)
-	PREFETCHT0   2240(R8)
-	VMOVDQU      320(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      384(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 72(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 72(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      320(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      384(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 76(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 76(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 76(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 76(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x0c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 80(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y0
-	VBROADCASTSS 80(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VPMOVZXWD    32(DI), Y5
-	VMOVDQU      (R8), Y6
-	VPSLLD       $0x0c, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x1b, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      (R8), Y8
-	VPSLLD       $0x08, Y8, Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x1a, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(R8), Y5
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 140(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 140(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      384(R8), Y11
+	PREFETCHT1   16640(R8)
+	PREFETCHT0   2304(R8)
+	VMOVDQU      448(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2193,9 +2662,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 96(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	PREFETCHT1   16640(R8)
-	PREFETCHT0   2304(R8)
-	VMOVDQU      384(R8), Y13
+	VMOVDQU      448(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -2205,7 +2672,7 @@ block:
 	VPBROADCASTD 100(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      384(R8), Y6
+	VMOVDQU      448(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2215,7 +2682,7 @@ block:
 	VPBROADCASTD 104(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      384(R8), Y6
+	VMOVDQU      448(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2223,7 +2690,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 108(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -2235,37 +2702,37 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 128(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y0
-	VBROADCASTSS 128(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y1
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y7
-	VPBROADCASTD 136(R9), Y6
+	VPBROADCASTD 140(R9), Y6
+	VPBROADCASTD 136(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 140(R9)(R10*1), Y7
+	VPBROADCASTD 136(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 140(R9)(R10*1), Y9
-	VPBROADCASTD 136(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      448(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
-	VPBROADCASTD 112(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPBROADCASTD 112(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
 	PREFETCHT1   16704(R8)
 	PREFETCHT0   2368(R8)
-	VMOVDQU      448(R8), Y11
+	VMOVDQU      512(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 112(R9), Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPBROADCASTD 112(R9)(R10*1), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      512(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -2274,70 +2741,68 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 116(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      448(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      512(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 120(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 120(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      448(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT1   16768(R8)
+	PREFETCHT0   2432(R8)
+	VMOVDQU      512(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 124(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 124(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 124(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 124(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x14, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 128(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y0
-	VBROADCASTSS 128(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VPMOVZXWD    32(DI), Y5
-	VMOVDQU      (R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x19, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      (R8), Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x18, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 188(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 188(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	PREFETCHT1   16768(R8)
-	PREFETCHT0   2432(R8)
-	VMOVDQU      512(R8), Y11
+	VMOVDQU      576(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2345,7 +2810,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 144(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      512(R8), Y13
+	VMOVDQU      576(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -2355,7 +2820,9 @@ block:
 	VPBROADCASTD 148(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      512(R8), Y6
+	PREFETCHT1   16832(R8)
+	PREFETCHT0   2496(R8)
+	VMOVDQU      576(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2365,7 +2832,7 @@ block:
 	VPBROADCASTD 152(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      512(R8), Y6
+	VMOVDQU      576(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2373,7 +2840,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 156(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -2385,37 +2852,35 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 176(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y0
-	VBROADCASTSS 176(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y1
 
 	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y7
-	VPBROADCASTD 184(R9), Y6
+	VPBROADCASTD 188(R9), Y6
+	VPBROADCASTD 184(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 188(R9)(R10*1), Y7
+	VPBROADCASTD 184(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 188(R9)(R10*1), Y9
-	VPBROADCASTD 184(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	PREFETCHT1   16832(R8)
-	PREFETCHT0   2496(R8)
-	VMOVDQU      576(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      640(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 160(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 160(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      576(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      640(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -2424,71 +2889,67 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 164(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      576(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT1   16896(R8)
+	PREFETCHT0   2560(R8)
+	VMOVDQU      640(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 168(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 168(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	PREFETCHT1   16896(R8)
-	PREFETCHT0   2560(R8)
-	VMOVDQU      576(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      640(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 172(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 172(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 172(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 172(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x1c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 176(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y0
-	VBROADCASTSS 176(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VPMOVZXWD    32(DI), Y5
-	VMOVDQU      64(R8), Y6
-	VPSLLD       $0x1c, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      64(R8), Y8
-	VPSLLD       $0x18, Y8, Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x16, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(R8), Y5
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 236(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 236(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      640(R8), Y11
+	VMOVDQU      704(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2496,7 +2957,9 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 192(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      640(R8), Y13
+	PREFETCHT1   16960(R8)
+	PREFETCHT0   2624(R8)
+	VMOVDQU      704(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -2506,7 +2969,7 @@ block:
 	VPBROADCASTD 196(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      640(R8), Y6
+	VMOVDQU      704(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2516,9 +2979,7 @@ block:
 	VPBROADCASTD 200(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	PREFETCHT1   16960(R8)
-	PREFETCHT0   2624(R8)
-	VMOVDQU      640(R8), Y6
+	VMOVDQU      704(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2526,7 +2987,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 204(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -2537,35 +2998,37 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 224(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y0
-	VBROADCASTSS 224(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y1
 
 	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y7
-	VPBROADCASTD 232(R9), Y6
+	VPBROADCASTD 236(R9), Y6
+	VPBROADCASTD 232(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 236(R9)(R10*1), Y7
+	VPBROADCASTD 232(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 236(R9)(R10*1), Y9
-	VPBROADCASTD 232(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      704(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      768(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 208(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 208(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      704(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	PREFETCHT1   17024(R8)
+	PREFETCHT0   2688(R8)
+	VMOVDQU      768(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -2574,71 +3037,68 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 212(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      704(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      768(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 216(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 216(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	PREFETCHT1   17024(R8)
-	PREFETCHT0   2688(R8)
-	VMOVDQU      704(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      768(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 220(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 220(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 220(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 220(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 224(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y0
-	VBROADCASTSS 224(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VPMOVZXWD    32(DI), Y5
-	VMOVDQU      64(R8), Y6
-	VPSLLD       $0x14, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x15, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      64(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x14, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 284(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 284(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      768(R8), Y11
+	PREFETCHT1   17088(R8)
+	PREFETCHT0   2752(R8)
+	VMOVDQU      832(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2646,7 +3106,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 240(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      768(R8), Y13
+	VMOVDQU      832(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -2656,9 +3116,7 @@ block:
 	VPBROADCASTD 244(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	PREFETCHT1   17088(R8)
-	PREFETCHT0   2752(R8)
-	VMOVDQU      768(R8), Y6
+	VMOVDQU      832(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2668,7 +3126,9 @@ block:
 	VPBROADCASTD 248(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      768(R8), Y6
+	PREFETCHT1   17152(R8)
+	PREFETCHT0   2816(R8)
+	VMOVDQU      832(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2676,7 +3136,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 252(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -2688,35 +3148,35 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 272(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y0
-	VBROADCASTSS 272(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y1
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y7
-	VPBROADCASTD 280(R9), Y6
+	VPBROADCASTD 284(R9), Y6
+	VPBROADCASTD 280(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 284(R9)(R10*1), Y7
+	VPBROADCASTD 280(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 284(R9)(R10*1), Y9
-	VPBROADCASTD 280(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      832(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      896(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 256(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 256(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      832(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      896(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -2725,71 +3185,67 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 260(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	PREFETCHT1   17152(R8)
-	PREFETCHT0   2816(R8)
-	VMOVDQU      832(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      896(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 264(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 264(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      832(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT1   17216(R8)
+	PREFETCHT0   2880(R8)
+	VMOVDQU      896(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 268(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 268(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 268(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 268(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x0c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 272(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y0
-	VBROADCASTSS 272(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VPMOVZXWD    32(DI), Y5
-	VMOVDQU      64(R8), Y6
-	VPSLLD       $0x0c, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x13, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      64(R8), Y8
-	VPSLLD       $0x08, Y8, Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x12, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(R8), Y5
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 332(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 332(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      896(R8), Y11
+	VMOVDQU      960(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2797,9 +3253,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 288(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	PREFETCHT1   17216(R8)
-	PREFETCHT0   2880(R8)
-	VMOVDQU      896(R8), Y13
+	VMOVDQU      960(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -2809,7 +3263,9 @@ block:
 	VPBROADCASTD 292(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      896(R8), Y6
+	PREFETCHT1   17280(R8)
+	PREFETCHT0   2944(R8)
+	VMOVDQU      960(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2819,7 +3275,7 @@ block:
 	VPBROADCASTD 296(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      896(R8), Y6
+	VMOVDQU      960(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2827,7 +3283,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 300(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -2839,37 +3295,37 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 320(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y0
-	VBROADCASTSS 320(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y1
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y7
-	VPBROADCASTD 328(R9), Y6
+	VPBROADCASTD 332(R9), Y6
+	VPBROADCASTD 328(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 332(R9)(R10*1), Y7
+	VPBROADCASTD 328(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 332(R9)(R10*1), Y9
-	VPBROADCASTD 328(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      960(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      1024(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 304(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 304(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	PREFETCHT1   17280(R8)
-	PREFETCHT0   2944(R8)
-	VMOVDQU      960(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	PREFETCHT1   17344(R8)
+	PREFETCHT0   3008(R8)
+	VMOVDQU      1024(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -2878,70 +3334,66 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 308(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      960(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1024(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 312(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 312(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      960(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1024(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 316(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 316(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 316(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 316(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x14, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 320(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y0
-	VBROADCASTSS 320(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VPMOVZXWD    32(DI), Y5
-	VMOVDQU      64(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x11, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      64(R8), Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x10, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      128(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 380(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 380(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	PREFETCHT1   17344(R8)
-	PREFETCHT0   3008(R8)
-	VMOVDQU      1024(R8), Y11
+	VMOVDQU      1088(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -2949,7 +3401,9 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 336(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      1024(R8), Y13
+	PREFETCHT1   17408(R8)
+	PREFETCHT0   3072(R8)
+	VMOVDQU      1088(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -2959,7 +3413,7 @@ block:
 	VPBROADCASTD 340(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      1024(R8), Y6
+	VMOVDQU      1088(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2969,7 +3423,7 @@ block:
 	VPBROADCASTD 344(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      1024(R8), Y6
+	VMOVDQU      1088(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -2977,7 +3431,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 348(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -2989,37 +3443,37 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 368(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y0
-	VBROADCASTSS 368(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y1
+	VFMADD231PS  Y5, Y10, Y1
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y7
-	VPBROADCASTD 376(R9), Y6
+	VPBROADCASTD 380(R9), Y6
+	VPBROADCASTD 376(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 380(R9)(R10*1), Y7
+	VPBROADCASTD 376(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 380(R9)(R10*1), Y9
-	VPBROADCASTD 376(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	PREFETCHT1   17408(R8)
-	PREFETCHT0   3072(R8)
-	VMOVDQU      1088(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	PREFETCHT1   17472(R8)
+	PREFETCHT0   3136(R8)
+	VMOVDQU      1152(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 352(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 352(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      1088(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      1152(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3028,72 +3482,68 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 356(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      1088(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1152(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 360(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 360(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	PREFETCHT1   17472(R8)
-	PREFETCHT0   3136(R8)
-	VMOVDQU      1088(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	PREFETCHT1   17536(R8)
+	PREFETCHT0   3200(R8)
+	VMOVDQU      1152(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 364(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 364(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 364(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 364(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x1c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 368(R9), Y4
-	VMULPS       Y5, Y4, Y4
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y4, Y6, Y0
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y0
 	VBROADCASTSS 368(R9)(R10*1), Y4
-	VMULPS       Y5, Y4, Y4
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y4, Y7, Y1
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y1
 	VCVTPH2PS    16(DI), Y4
-	VPMOVZXWD    48(DI), Y5
-	VMOVDQU      32(R8), Y6
-	VPSLLD       $0x1c, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x1f, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      32(R8), Y8
-	VPSLLD       $0x18, Y8, Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x1e, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VMOVDQU      160(R8), Y5
+	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 44(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 44(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      160(R8), Y11
+	VMOVDQU      224(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3101,7 +3551,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD (R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      160(R8), Y13
+	VMOVDQU      224(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3111,7 +3561,7 @@ block:
 	VPBROADCASTD 4(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      160(R8), Y6
+	VMOVDQU      224(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3121,7 +3571,7 @@ block:
 	VPBROADCASTD 8(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      160(R8), Y6
+	VMOVDQU      224(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3129,7 +3579,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 12(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -3140,35 +3590,35 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 32(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y2
-	VBROADCASTSS 32(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y3
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R9), Y7
-	VPBROADCASTD 40(R9), Y6
+	VPBROADCASTD 44(R9), Y6
+	VPBROADCASTD 40(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 44(R9)(R10*1), Y7
+	VPBROADCASTD 40(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 44(R9)(R10*1), Y9
-	VPBROADCASTD 40(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      224(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      288(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 16(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 16(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      224(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      288(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3177,69 +3627,66 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 20(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      224(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      288(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 24(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 24(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      224(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      288(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 28(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 28(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 28(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 28(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 32(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-	VBROADCASTSS 32(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VPMOVZXWD    48(DI), Y5
-	VMOVDQU      32(R8), Y6
-	VPSLLD       $0x14, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x1d, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      32(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x1c, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 92(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 92(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 92(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      288(R8), Y11
+	VMOVDQU      352(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3247,7 +3694,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 48(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      288(R8), Y13
+	VMOVDQU      352(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3257,7 +3704,7 @@ block:
 	VPBROADCASTD 52(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      288(R8), Y6
+	VMOVDQU      352(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3267,7 +3714,7 @@ block:
 	VPBROADCASTD 56(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      288(R8), Y6
+	VMOVDQU      352(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3275,7 +3722,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 60(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -3287,35 +3734,35 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 80(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y2
-	VBROADCASTSS 80(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y3
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R9), Y7
-	VPBROADCASTD 88(R9), Y6
+	VPBROADCASTD 92(R9), Y6
+	VPBROADCASTD 88(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 92(R9)(R10*1), Y7
+	VPBROADCASTD 88(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 92(R9)(R10*1), Y9
-	VPBROADCASTD 88(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      352(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      416(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 64(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 64(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      352(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      416(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3324,69 +3771,65 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 68(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      352(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      416(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 72(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 72(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      352(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      416(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 76(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 76(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 76(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 76(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x0c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 80(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-	VBROADCASTSS 80(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VPMOVZXWD    48(DI), Y5
-	VMOVDQU      32(R8), Y6
-	VPSLLD       $0x0c, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x1b, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      32(R8), Y8
-	VPSLLD       $0x08, Y8, Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x1a, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(R8), Y5
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 140(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 140(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 140(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      416(R8), Y11
+	VMOVDQU      480(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3394,7 +3837,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 96(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      416(R8), Y13
+	VMOVDQU      480(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3404,7 +3847,7 @@ block:
 	VPBROADCASTD 100(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      416(R8), Y6
+	VMOVDQU      480(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3414,7 +3857,7 @@ block:
 	VPBROADCASTD 104(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      416(R8), Y6
+	VMOVDQU      480(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3422,7 +3865,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 108(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -3434,35 +3877,35 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 128(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y2
-	VBROADCASTSS 128(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y3
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R9), Y7
-	VPBROADCASTD 136(R9), Y6
+	VPBROADCASTD 140(R9), Y6
+	VPBROADCASTD 136(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 140(R9)(R10*1), Y7
+	VPBROADCASTD 136(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 140(R9)(R10*1), Y9
-	VPBROADCASTD 136(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      480(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      544(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 112(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 112(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      480(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      544(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3471,68 +3914,66 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 116(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      480(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      544(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 120(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 120(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      480(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      544(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 124(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 124(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 124(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 124(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x14, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 128(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-	VBROADCASTSS 128(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VPMOVZXWD    48(DI), Y5
-	VMOVDQU      32(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x19, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      32(R8), Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x18, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_1_1_1_1<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 188(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 188(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 188(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      544(R8), Y11
+	VMOVDQU      608(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3540,7 +3981,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 144(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      544(R8), Y13
+	VMOVDQU      608(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3550,7 +3991,7 @@ block:
 	VPBROADCASTD 148(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      544(R8), Y6
+	VMOVDQU      608(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3560,7 +4001,7 @@ block:
 	VPBROADCASTD 152(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      544(R8), Y6
+	VMOVDQU      608(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3568,7 +4009,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 156(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -3580,35 +4021,35 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 176(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y2
-	VBROADCASTSS 176(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y3
 
 	// sub-block 3, scale 1
-	VPBROADCASTD 188(R9), Y7
-	VPBROADCASTD 184(R9), Y6
+	VPBROADCASTD 188(R9), Y6
+	VPBROADCASTD 184(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 188(R9)(R10*1), Y7
+	VPBROADCASTD 184(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 188(R9)(R10*1), Y9
-	VPBROADCASTD 184(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      608(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      672(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 160(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 160(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      608(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      672(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3617,69 +4058,65 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 164(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      608(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      672(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 168(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 168(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      608(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      672(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 172(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 172(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 172(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      32(R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 172(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x1c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 176(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-	VBROADCASTSS 176(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VPMOVZXWD    48(DI), Y5
-	VMOVDQU      96(R8), Y6
-	VPSLLD       $0x1c, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      96(R8), Y8
-	VPSLLD       $0x18, Y8, Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x16, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(R8), Y5
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 236(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 236(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 236(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      672(R8), Y11
+	VMOVDQU      736(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3687,7 +4124,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 192(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      672(R8), Y13
+	VMOVDQU      736(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3697,7 +4134,7 @@ block:
 	VPBROADCASTD 196(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      672(R8), Y6
+	VMOVDQU      736(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3707,7 +4144,7 @@ block:
 	VPBROADCASTD 200(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      672(R8), Y6
+	VMOVDQU      736(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3715,7 +4152,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 204(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -3726,35 +4163,35 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 224(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y2
-	VBROADCASTSS 224(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y3
 
 	// sub-block 4, scale 1
-	VPBROADCASTD 236(R9), Y7
-	VPBROADCASTD 232(R9), Y6
+	VPBROADCASTD 236(R9), Y6
+	VPBROADCASTD 232(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 236(R9)(R10*1), Y7
+	VPBROADCASTD 232(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 236(R9)(R10*1), Y9
-	VPBROADCASTD 232(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      736(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      800(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 208(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 208(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      736(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      800(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3763,69 +4200,66 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 212(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      736(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      800(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 216(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 216(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      736(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      800(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 220(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 220(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 220(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 220(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 224(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-	VBROADCASTSS 224(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VPMOVZXWD    48(DI), Y5
-	VMOVDQU      96(R8), Y6
-	VPSLLD       $0x14, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x15, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      96(R8), Y8
-	VPSLLD       $0x10, Y8, Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x14, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_2_2_2_2<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 284(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 284(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 284(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      800(R8), Y11
+	VMOVDQU      864(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3833,7 +4267,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 240(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      800(R8), Y13
+	VMOVDQU      864(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3843,7 +4277,7 @@ block:
 	VPBROADCASTD 244(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      800(R8), Y6
+	VMOVDQU      864(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3853,7 +4287,7 @@ block:
 	VPBROADCASTD 248(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      800(R8), Y6
+	VMOVDQU      864(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -3861,7 +4295,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 252(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -3873,35 +4307,35 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 272(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y2
-	VBROADCASTSS 272(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y3
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R9), Y7
-	VPBROADCASTD 280(R9), Y6
+	VPBROADCASTD 284(R9), Y6
+	VPBROADCASTD 280(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 284(R9)(R10*1), Y7
+	VPBROADCASTD 280(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 284(R9)(R10*1), Y9
-	VPBROADCASTD 280(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      864(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      928(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 256(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 256(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      864(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      928(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -3910,69 +4344,65 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 260(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      864(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      928(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 264(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 264(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      864(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      928(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 268(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 268(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 268(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x0c, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 268(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x0c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 272(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-	VBROADCASTSS 272(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VPMOVZXWD    48(DI), Y5
-	VMOVDQU      96(R8), Y6
-	VPSLLD       $0x0c, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x13, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      96(R8), Y8
-	VPSLLD       $0x08, Y8, Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x12, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(R8), Y5
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 332(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 332(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 332(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      928(R8), Y11
+	VMOVDQU      992(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -3980,7 +4410,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 288(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      928(R8), Y13
+	VMOVDQU      992(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -3990,7 +4420,7 @@ block:
 	VPBROADCASTD 292(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      928(R8), Y6
+	VMOVDQU      992(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4000,7 +4430,7 @@ block:
 	VPBROADCASTD 296(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      928(R8), Y6
+	VMOVDQU      992(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4008,7 +4438,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 300(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -4020,35 +4450,35 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 320(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y2
-	VBROADCASTSS 320(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y3
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R9), Y7
-	VPBROADCASTD 328(R9), Y6
+	VPBROADCASTD 332(R9), Y6
+	VPBROADCASTD 328(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 332(R9)(R10*1), Y7
+	VPBROADCASTD 328(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 332(R9)(R10*1), Y9
-	VPBROADCASTD 328(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      992(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      1056(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 304(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 304(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      992(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      1056(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -4057,68 +4487,66 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 308(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      992(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1056(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 312(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 312(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      992(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1056(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 316(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 316(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 316(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x14, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 316(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x14, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 320(R9), Y8
-	VMULPS       Y5, Y8, Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
-	VBROADCASTSS 320(R9)(R10*1), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VPMOVZXWD    48(DI), Y5
-	VMOVDQU      96(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPSRAD       $0x1f, Y6, Y6
-	VPAND        dwords_avx2_02020202<>+0(SB), Y6, Y6
-	VPSLLD       $0x11, Y5, Y7
-	VPSRAD       $0x1f, Y7, Y7
-	VPAND        dwords_avx2_02020202<>+0(SB), Y7, Y7
-	VMOVDQU      96(R8), Y8
-	VPSRAD       $0x1f, Y8, Y8
-	VPAND        dwords_avx2_02020202<>+0(SB), Y8, Y8
-	VPSLLD       $0x10, Y5, Y5
-	VPSRAD       $0x1f, Y5, Y5
-	VPAND        dwords_avx2_02020202<>+0(SB), Y5, Y5
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      160(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPSHUFB      shuffle_avx2_3_3_3_3<>+0(SB), Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      up_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y5, Y6, Y6
+	VMOVDQU      up_1_avx2<>+0(SB), Y7
+	VPSHUFB      Y5, Y7, Y7
+	VMOVDQU      up_2_avx2<>+0(SB), Y8
+	VPSHUFB      Y5, Y8, Y8
+	VMOVDQU      up_3_avx2<>+0(SB), Y9
+	VPSHUFB      Y5, Y9, Y9
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 380(R9), Y9
-	VPSRAD       $0x07, Y9, Y10
-	VPSRAD       $0x04, Y9, Y9
-	VPADDD       Y10, Y9, Y9
+	VPBROADCASTD 380(R9), Y5
+	VPSRAD       $0x07, Y5, Y10
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y10, Y5, Y5
 	VPBROADCASTD 380(R9)(R10*1), Y10
 	VPSRAD       $0x07, Y10, Y11
 	VPSRAD       $0x04, Y10, Y10
 	VPADDD       Y11, Y10, Y10
-	VMOVDQU      1056(R8), Y11
+	VMOVDQU      1120(R8), Y11
 	VPSRLD       $0x01, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y6, Y11, Y11
@@ -4126,7 +4554,7 @@ block:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPBROADCASTD 336(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y11, Y11
-	VMOVDQU      1056(R8), Y13
+	VMOVDQU      1120(R8), Y13
 	VPSLLD       $0x03, Y13, Y13
 	VPAND        dwords_avx2_18181818<>+0(SB), Y13, Y13
 	VPOR         Y6, Y13, Y13
@@ -4136,7 +4564,7 @@ block:
 	VPBROADCASTD 340(R9)(R10*1), Y6
 	VPMADDUBSW   Y6, Y13, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      1056(R8), Y6
+	VMOVDQU      1120(R8), Y6
 	VPSRLD       $0x03, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4146,7 +4574,7 @@ block:
 	VPBROADCASTD 344(R9)(R10*1), Y13
 	VPMADDUBSW   Y13, Y6, Y6
 	VPADDW       Y6, Y11, Y11
-	VMOVDQU      1056(R8), Y6
+	VMOVDQU      1120(R8), Y6
 	VPSLLD       $0x01, Y6, Y6
 	VPAND        dwords_avx2_18181818<>+0(SB), Y6, Y6
 	VPOR         Y7, Y6, Y6
@@ -4154,7 +4582,7 @@ block:
 	VPMADDUBSW   Y7, Y6, Y7
 	VPADDW       Y7, Y12, Y12
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y12, Y12
-	VPADDD       Y12, Y9, Y9
+	VPADDD       Y12, Y5, Y5
 	VPBROADCASTD 348(R9)(R10*1), Y7
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y6, Y11, Y11
@@ -4166,35 +4594,35 @@ block:
 	VMULPS       Y4, Y6, Y6
 	VBROADCASTSS 368(R9), Y7
 	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y7, Y9, Y2
-	VBROADCASTSS 368(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
 	VCVTDQ2PS    Y10, Y10
-	VFMADD231PS  Y7, Y10, Y3
+	VFMADD231PS  Y5, Y10, Y3
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R9), Y7
-	VPBROADCASTD 376(R9), Y6
+	VPBROADCASTD 380(R9), Y6
+	VPBROADCASTD 376(R9), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x07, Y5, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPBROADCASTD 380(R9)(R10*1), Y7
+	VPBROADCASTD 376(R9)(R10*1), Y6
 	VPSUBD       Y7, Y6, Y6
 	VPSRAD       $0x07, Y6, Y7
 	VPSRAD       $0x04, Y6, Y6
 	VPADDD       Y7, Y6, Y6
-	VPBROADCASTD 380(R9)(R10*1), Y9
-	VPBROADCASTD 376(R9)(R10*1), Y7
-	VPSUBD       Y9, Y7, Y7
-	VPSRAD       $0x07, Y7, Y9
-	VPSRAD       $0x04, Y7, Y7
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      1120(R8), Y9
-	VPSRLD       $0x01, Y9, Y9
-	VPAND        dwords_avx2_18181818<>+0(SB), Y9, Y9
-	VPOR         Y8, Y9, Y9
+	VMOVDQU      1184(R8), Y7
+	VPSRLD       $0x01, Y7, Y7
+	VPAND        dwords_avx2_18181818<>+0(SB), Y7, Y7
+	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 352(R9), Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPBROADCASTD 352(R9)(R10*1), Y11
-	VPMADDUBSW   Y11, Y9, Y9
-	VMOVDQU      1120(R8), Y11
+	VPMADDUBSW   Y11, Y7, Y7
+	VMOVDQU      1184(R8), Y11
 	VPSLLD       $0x03, Y11, Y11
 	VPAND        dwords_avx2_18181818<>+0(SB), Y11, Y11
 	VPOR         Y8, Y11, Y11
@@ -4203,46 +4631,46 @@ block:
 	VPADDW       Y8, Y10, Y10
 	VPBROADCASTD 356(R9)(R10*1), Y8
 	VPMADDUBSW   Y8, Y11, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      1120(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1184(R8), Y8
 	VPSRLD       $0x03, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
+	VPOR         Y9, Y8, Y8
 	VPBROADCASTD 360(R9), Y11
 	VPMADDUBSW   Y11, Y8, Y11
 	VPADDW       Y11, Y10, Y10
 	VPBROADCASTD 360(R9)(R10*1), Y11
 	VPMADDUBSW   Y11, Y8, Y8
-	VPADDW       Y8, Y9, Y9
-	VMOVDQU      1120(R8), Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      1184(R8), Y8
 	VPSLLD       $0x01, Y8, Y8
 	VPAND        dwords_avx2_18181818<>+0(SB), Y8, Y8
-	VPOR         Y5, Y8, Y8
-	VPBROADCASTD 364(R9), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y10, Y10
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 364(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 364(R9)(R10*1), Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y9, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
-	VMOVDQU      96(R8), Y5
-	VPSRLD       $0x1c, Y5, Y5
-	VPERMPS      scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS       Y4, Y5, Y5
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 364(R9)(R10*1), Y9
+	VPMADDUBSW   Y9, Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x1c, Y7, Y7
+	VPERMPS      scales_iq1_avx2<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
 	VBROADCASTSS 368(R9), Y4
-	VMULPS       Y5, Y4, Y4
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y4, Y6, Y2
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
 	VBROADCASTSS 368(R9)(R10*1), Y4
-	VMULPS       Y5, Y4, Y4
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y4, Y7, Y3
+	VMULPS       Y7, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x00000180, R9
-	ADDQ         $0x40, DI
-	ADDQ         $0x00000480, R8
+	ADDQ         $0x20, DI
+	ADDQ         $0x000004c0, R8
 	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
@@ -4270,1187 +4698,1136 @@ TEXT ·Expand_iq1_mx16_codes_16x32_avx2(SB), NOSPLIT, $0-8
 
 block:
 	VCVTPH2PS  (CX), Y0
-	VPMOVZXWD  32(CX), Y1
-	VMOVDQU    (DX), Y2
-	VPSLLD     $0x1c, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x1f, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    (DX), Y4
-	VPSLLD     $0x18, Y4, Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x1e, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    (DX), Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, (SI)
-	VMOVDQU    (DX), Y5
-	VPSRLD     $0x04, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 64(SI)
-	VMOVDQU    128(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, (BX)
-	VMOVDQU    128(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 64(BX)
-	VMOVDQU    128(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 128(BX)
+	VMOVDQU    128(DX), Y1
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    (DX), Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, (SI)
+	VMOVDQU    (DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 64(SI)
+	VMOVDQU    192(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, (BX)
+	VMOVDQU    192(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 64(BX)
+	VMOVDQU    192(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 128(BX)
 	PREFETCHT0 2048(DX)
-	VMOVDQU    128(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 192(BX)
-	VMOVDQU    192(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 256(BX)
-	VMOVDQU    192(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 320(BX)
-	VMOVDQU    192(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 384(BX)
+	VMOVDQU    192(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 192(BX)
+	VMOVDQU    256(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 256(BX)
+	VMOVDQU    256(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 320(BX)
 	PREFETCHT0 2112(DX)
-	VMOVDQU    192(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 448(BX)
-	VPMOVZXWD  32(CX), Y1
-	VMOVDQU    (DX), Y2
-	VPSLLD     $0x14, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x1d, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    (DX), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x1c, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    (DX), Y5
-	VPSRLD     $0x08, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 128(SI)
-	VMOVDQU    (DX), Y5
-	VPSRLD     $0x0c, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 192(SI)
-	VMOVDQU    256(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 512(BX)
-	VMOVDQU    256(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 576(BX)
+	VMOVDQU    256(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 384(BX)
+	VMOVDQU    256(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 448(BX)
+	VMOVDQU    128(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    (DX), Y1
+	VPSRLD     $0x08, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 128(SI)
+	VMOVDQU    (DX), Y1
+	VPSRLD     $0x0c, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 192(SI)
+	VMOVDQU    320(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 512(BX)
+	VMOVDQU    320(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 576(BX)
 	PREFETCHT0 2176(DX)
-	VMOVDQU    256(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 640(BX)
-	VMOVDQU    256(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 704(BX)
-	VMOVDQU    320(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 768(BX)
-	VMOVDQU    320(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 832(BX)
+	VMOVDQU    320(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 640(BX)
+	VMOVDQU    320(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 704(BX)
+	VMOVDQU    384(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 768(BX)
 	PREFETCHT0 2240(DX)
-	VMOVDQU    320(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 896(BX)
-	VMOVDQU    320(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 960(BX)
-	VPMOVZXWD  32(CX), Y1
-	VMOVDQU    (DX), Y2
-	VPSLLD     $0x0c, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x1b, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    (DX), Y4
-	VPSLLD     $0x08, Y4, Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x1a, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    (DX), Y5
-	VPSRLD     $0x10, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 256(SI)
-	VMOVDQU    (DX), Y5
-	VPSRLD     $0x14, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 320(SI)
-	VMOVDQU    384(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 1024(BX)
+	VMOVDQU    384(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 832(BX)
+	VMOVDQU    384(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 896(BX)
+	VMOVDQU    384(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 960(BX)
+	VMOVDQU    128(DX), Y1
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    (DX), Y1
+	VPSRLD     $0x10, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 256(SI)
+	VMOVDQU    (DX), Y1
+	VPSRLD     $0x14, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 320(SI)
 	PREFETCHT0 2304(DX)
-	VMOVDQU    384(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 1088(BX)
-	VMOVDQU    384(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1152(BX)
-	VMOVDQU    384(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1216(BX)
-	VMOVDQU    448(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1280(BX)
+	VMOVDQU    448(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1024(BX)
+	VMOVDQU    448(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1088(BX)
+	VMOVDQU    448(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1152(BX)
+	VMOVDQU    448(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1216(BX)
 	PREFETCHT0 2368(DX)
-	VMOVDQU    448(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1344(BX)
-	VMOVDQU    448(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1408(BX)
-	VMOVDQU    448(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1472(BX)
-	VPMOVZXWD  32(CX), Y1
-	VMOVDQU    (DX), Y2
-	VPSLLD     $0x04, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x19, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    (DX), Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x18, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    (DX), Y5
-	VPSRLD     $0x18, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 384(SI)
-	VMOVDQU    (DX), Y5
-	VPSRLD     $0x1c, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 448(SI)
+	VMOVDQU    512(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1280(BX)
+	VMOVDQU    512(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1344(BX)
+	VMOVDQU    512(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1408(BX)
 	PREFETCHT0 2432(DX)
-	VMOVDQU    512(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 1536(BX)
-	VMOVDQU    512(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 1600(BX)
-	VMOVDQU    512(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1664(BX)
-	VMOVDQU    512(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1728(BX)
+	VMOVDQU    512(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1472(BX)
+	VMOVDQU    128(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    (DX), Y1
+	VPSRLD     $0x18, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 384(SI)
+	VMOVDQU    (DX), Y1
+	VPSRLD     $0x1c, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 448(SI)
+	VMOVDQU    576(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1536(BX)
+	VMOVDQU    576(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1600(BX)
 	PREFETCHT0 2496(DX)
-	VMOVDQU    576(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1792(BX)
-	VMOVDQU    576(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1856(BX)
-	VMOVDQU    576(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1920(BX)
+	VMOVDQU    576(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1664(BX)
+	VMOVDQU    576(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1728(BX)
+	VMOVDQU    640(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1792(BX)
+	VMOVDQU    640(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1856(BX)
 	PREFETCHT0 2560(DX)
-	VMOVDQU    576(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1984(BX)
-	VPMOVZXWD  32(CX), Y1
-	VMOVDQU    64(DX), Y2
-	VPSLLD     $0x1c, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x17, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    64(DX), Y4
-	VPSLLD     $0x18, Y4, Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x16, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    64(DX), Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 512(SI)
-	VMOVDQU    64(DX), Y5
-	VPSRLD     $0x04, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 576(SI)
-	VMOVDQU    640(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 2048(BX)
-	VMOVDQU    640(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 2112(BX)
-	VMOVDQU    640(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2176(BX)
+	VMOVDQU    640(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1920(BX)
+	VMOVDQU    640(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1984(BX)
+	VMOVDQU    128(DX), Y1
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    64(DX), Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 512(SI)
+	VMOVDQU    64(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 576(SI)
+	VMOVDQU    704(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2048(BX)
 	PREFETCHT0 2624(DX)
-	VMOVDQU    640(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2240(BX)
-	VMOVDQU    704(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2304(BX)
-	VMOVDQU    704(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2368(BX)
-	VMOVDQU    704(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2432(BX)
+	VMOVDQU    704(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2112(BX)
+	VMOVDQU    704(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2176(BX)
+	VMOVDQU    704(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2240(BX)
+	VMOVDQU    768(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2304(BX)
 	PREFETCHT0 2688(DX)
-	VMOVDQU    704(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2496(BX)
-	VPMOVZXWD  32(CX), Y1
-	VMOVDQU    64(DX), Y2
-	VPSLLD     $0x14, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x15, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    64(DX), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x14, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    64(DX), Y5
-	VPSRLD     $0x08, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 640(SI)
-	VMOVDQU    64(DX), Y5
-	VPSRLD     $0x0c, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 704(SI)
-	VMOVDQU    768(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 2560(BX)
-	VMOVDQU    768(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 2624(BX)
+	VMOVDQU    768(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2368(BX)
+	VMOVDQU    768(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2432(BX)
+	VMOVDQU    768(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2496(BX)
+	VMOVDQU    128(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    64(DX), Y1
+	VPSRLD     $0x08, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 640(SI)
+	VMOVDQU    64(DX), Y1
+	VPSRLD     $0x0c, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 704(SI)
 	PREFETCHT0 2752(DX)
-	VMOVDQU    768(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2688(BX)
-	VMOVDQU    768(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2752(BX)
-	VMOVDQU    832(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2816(BX)
-	VMOVDQU    832(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2880(BX)
+	VMOVDQU    832(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2560(BX)
+	VMOVDQU    832(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2624(BX)
+	VMOVDQU    832(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2688(BX)
 	PREFETCHT0 2816(DX)
-	VMOVDQU    832(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2944(BX)
-	VMOVDQU    832(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3008(BX)
-	VPMOVZXWD  32(CX), Y1
-	VMOVDQU    64(DX), Y2
-	VPSLLD     $0x0c, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x13, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    64(DX), Y4
-	VPSLLD     $0x08, Y4, Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x12, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    64(DX), Y5
-	VPSRLD     $0x10, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 768(SI)
-	VMOVDQU    64(DX), Y5
-	VPSRLD     $0x14, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 832(SI)
-	VMOVDQU    896(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 3072(BX)
+	VMOVDQU    832(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2752(BX)
+	VMOVDQU    896(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2816(BX)
+	VMOVDQU    896(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2880(BX)
+	VMOVDQU    896(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2944(BX)
 	PREFETCHT0 2880(DX)
-	VMOVDQU    896(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 3136(BX)
-	VMOVDQU    896(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3200(BX)
-	VMOVDQU    896(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3264(BX)
-	VMOVDQU    960(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3328(BX)
+	VMOVDQU    896(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3008(BX)
+	VMOVDQU    128(DX), Y1
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    64(DX), Y1
+	VPSRLD     $0x10, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 768(SI)
+	VMOVDQU    64(DX), Y1
+	VPSRLD     $0x14, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 832(SI)
+	VMOVDQU    960(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3072(BX)
+	VMOVDQU    960(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3136(BX)
 	PREFETCHT0 2944(DX)
-	VMOVDQU    960(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3392(BX)
-	VMOVDQU    960(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3456(BX)
-	VMOVDQU    960(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3520(BX)
-	VPMOVZXWD  32(CX), Y1
-	VMOVDQU    64(DX), Y2
-	VPSLLD     $0x04, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x11, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    64(DX), Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x10, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    64(DX), Y5
-	VPSRLD     $0x18, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 896(SI)
-	VMOVDQU    64(DX), Y5
-	VPSRLD     $0x1c, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 960(SI)
+	VMOVDQU    960(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3200(BX)
+	VMOVDQU    960(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3264(BX)
+	VMOVDQU    1024(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3328(BX)
 	PREFETCHT0 3008(DX)
-	VMOVDQU    1024(DX), Y0
+	VMOVDQU    1024(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3392(BX)
+	VMOVDQU    1024(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3456(BX)
+	VMOVDQU    1024(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3520(BX)
+	VMOVDQU    128(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    64(DX), Y1
+	VPSRLD     $0x18, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 896(SI)
+	VMOVDQU    64(DX), Y1
+	VPSRLD     $0x1c, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 960(SI)
+	VMOVDQU    1088(DX), Y0
 	VPSRLD     $0x01, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
 	VPOR       Y2, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3584(BX)
-	VMOVDQU    1024(DX), Y0
+	PREFETCHT0 3072(DX)
+	VMOVDQU    1088(DX), Y0
 	VPSLLD     $0x03, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
 	VPOR       Y2, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3648(BX)
-	VMOVDQU    1024(DX), Y0
+	VMOVDQU    1088(DX), Y0
 	VPSRLD     $0x03, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
 	VPOR       Y3, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3712(BX)
-	VMOVDQU    1024(DX), Y0
+	VMOVDQU    1088(DX), Y0
 	VPSLLD     $0x01, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
 	VPOR       Y3, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3776(BX)
-	PREFETCHT0 3072(DX)
-	VMOVDQU    1088(DX), Y0
+	PREFETCHT0 3136(DX)
+	VMOVDQU    1152(DX), Y0
 	VPSRLD     $0x01, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
 	VPOR       Y4, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3840(BX)
-	VMOVDQU    1088(DX), Y0
+	VMOVDQU    1152(DX), Y0
 	VPSLLD     $0x03, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
 	VPOR       Y4, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3904(BX)
-	VMOVDQU    1088(DX), Y0
+	VMOVDQU    1152(DX), Y0
 	VPSRLD     $0x03, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
-	VPOR       Y1, Y0, Y0
+	VPOR       Y5, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3968(BX)
-	PREFETCHT0 3136(DX)
-	VMOVDQU    1088(DX), Y0
+	PREFETCHT0 3200(DX)
+	VMOVDQU    1152(DX), Y0
 	VPSLLD     $0x01, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
-	VPOR       Y1, Y0, Y0
+	VPOR       Y5, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 4032(BX)
 	VCVTPH2PS  16(CX), Y0
-	VPMOVZXWD  48(CX), Y1
-	VMOVDQU    32(DX), Y2
-	VPSLLD     $0x1c, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x1f, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    32(DX), Y4
-	VPSLLD     $0x18, Y4, Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x1e, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    32(DX), Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 32(SI)
-	VMOVDQU    32(DX), Y5
-	VPSRLD     $0x04, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 96(SI)
-	VMOVDQU    160(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 32(BX)
-	VMOVDQU    160(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 96(BX)
-	VMOVDQU    160(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 160(BX)
-	VMOVDQU    160(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 224(BX)
-	VMOVDQU    224(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 288(BX)
-	VMOVDQU    224(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 352(BX)
-	VMOVDQU    224(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 416(BX)
-	VMOVDQU    224(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 480(BX)
-	VPMOVZXWD  48(CX), Y1
-	VMOVDQU    32(DX), Y2
-	VPSLLD     $0x14, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x1d, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    32(DX), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x1c, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    32(DX), Y5
-	VPSRLD     $0x08, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 160(SI)
-	VMOVDQU    32(DX), Y5
-	VPSRLD     $0x0c, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 224(SI)
-	VMOVDQU    288(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 544(BX)
-	VMOVDQU    288(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 608(BX)
-	VMOVDQU    288(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 672(BX)
-	VMOVDQU    288(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 736(BX)
-	VMOVDQU    352(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 800(BX)
-	VMOVDQU    352(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 864(BX)
-	VMOVDQU    352(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 928(BX)
-	VMOVDQU    352(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 992(BX)
-	VPMOVZXWD  48(CX), Y1
-	VMOVDQU    32(DX), Y2
-	VPSLLD     $0x0c, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x1b, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    32(DX), Y4
-	VPSLLD     $0x08, Y4, Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x1a, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    32(DX), Y5
-	VPSRLD     $0x10, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 288(SI)
-	VMOVDQU    32(DX), Y5
-	VPSRLD     $0x14, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 352(SI)
-	VMOVDQU    416(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 1056(BX)
-	VMOVDQU    416(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 1120(BX)
-	VMOVDQU    416(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1184(BX)
-	VMOVDQU    416(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1248(BX)
-	VMOVDQU    480(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1312(BX)
-	VMOVDQU    480(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1376(BX)
-	VMOVDQU    480(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1440(BX)
-	VMOVDQU    480(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1504(BX)
-	VPMOVZXWD  48(CX), Y1
-	VMOVDQU    32(DX), Y2
-	VPSLLD     $0x04, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x19, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    32(DX), Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x18, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    32(DX), Y5
-	VPSRLD     $0x18, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 416(SI)
-	VMOVDQU    32(DX), Y5
-	VPSRLD     $0x1c, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 480(SI)
-	VMOVDQU    544(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 1568(BX)
-	VMOVDQU    544(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 1632(BX)
-	VMOVDQU    544(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1696(BX)
-	VMOVDQU    544(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1760(BX)
-	VMOVDQU    608(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1824(BX)
-	VMOVDQU    608(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1888(BX)
-	VMOVDQU    608(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1952(BX)
-	VMOVDQU    608(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2016(BX)
-	VPMOVZXWD  48(CX), Y1
-	VMOVDQU    96(DX), Y2
-	VPSLLD     $0x1c, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x17, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    96(DX), Y4
-	VPSLLD     $0x18, Y4, Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x16, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    96(DX), Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 544(SI)
-	VMOVDQU    96(DX), Y5
-	VPSRLD     $0x04, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 608(SI)
-	VMOVDQU    672(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 2080(BX)
-	VMOVDQU    672(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 2144(BX)
-	VMOVDQU    672(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2208(BX)
-	VMOVDQU    672(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2272(BX)
-	VMOVDQU    736(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2336(BX)
-	VMOVDQU    736(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2400(BX)
-	VMOVDQU    736(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2464(BX)
-	VMOVDQU    736(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2528(BX)
-	VPMOVZXWD  48(CX), Y1
-	VMOVDQU    96(DX), Y2
-	VPSLLD     $0x14, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x15, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    96(DX), Y4
-	VPSLLD     $0x10, Y4, Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x14, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    96(DX), Y5
-	VPSRLD     $0x08, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 672(SI)
-	VMOVDQU    96(DX), Y5
-	VPSRLD     $0x0c, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 736(SI)
-	VMOVDQU    800(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 2592(BX)
-	VMOVDQU    800(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 2656(BX)
-	VMOVDQU    800(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2720(BX)
-	VMOVDQU    800(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2784(BX)
-	VMOVDQU    864(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2848(BX)
-	VMOVDQU    864(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2912(BX)
-	VMOVDQU    864(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2976(BX)
-	VMOVDQU    864(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3040(BX)
-	VPMOVZXWD  48(CX), Y1
-	VMOVDQU    96(DX), Y2
-	VPSLLD     $0x0c, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x13, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    96(DX), Y4
-	VPSLLD     $0x08, Y4, Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x12, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    96(DX), Y5
-	VPSRLD     $0x10, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 800(SI)
-	VMOVDQU    96(DX), Y5
-	VPSRLD     $0x14, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 864(SI)
-	VMOVDQU    928(DX), Y5
-	VPSRLD     $0x01, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 3104(BX)
-	VMOVDQU    928(DX), Y5
-	VPSLLD     $0x03, Y5, Y5
-	VPAND      dwords_avx2_18181818<>+0(SB), Y5, Y5
-	VPOR       Y2, Y5, Y5
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y5, Y5
-	VMOVDQU    Y5, 3168(BX)
-	VMOVDQU    928(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3232(BX)
-	VMOVDQU    928(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3296(BX)
-	VMOVDQU    992(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3360(BX)
-	VMOVDQU    992(DX), Y2
-	VPSLLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y4, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3424(BX)
-	VMOVDQU    992(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3488(BX)
-	VMOVDQU    992(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_18181818<>+0(SB), Y2, Y2
-	VPOR       Y1, Y2, Y2
-	VPADDB     dwords_avx2_07070707<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3552(BX)
-	VPMOVZXWD  48(CX), Y1
-	VMOVDQU    96(DX), Y2
-	VPSLLD     $0x04, Y2, Y2
-	VPSRAD     $0x1f, Y2, Y2
-	VPAND      dwords_avx2_02020202<>+0(SB), Y2, Y2
-	VPSLLD     $0x11, Y1, Y3
-	VPSRAD     $0x1f, Y3, Y3
-	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
-	VMOVDQU    96(DX), Y4
-	VPSRAD     $0x1f, Y4, Y4
-	VPAND      dwords_avx2_02020202<>+0(SB), Y4, Y4
-	VPSLLD     $0x10, Y1, Y1
-	VPSRAD     $0x1f, Y1, Y1
-	VPAND      dwords_avx2_02020202<>+0(SB), Y1, Y1
-	VMOVDQU    96(DX), Y5
-	VPSRLD     $0x18, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 928(SI)
-	VMOVDQU    96(DX), Y5
-	VPSRLD     $0x1c, Y5, Y5
-	VPERMPS    scales_iq1_avx2<>+0(SB), Y5, Y5
-	VMULPS     Y0, Y5, Y5
-	VMOVUPS    Y5, 992(SI)
-	VMOVDQU    1056(DX), Y0
+	VMOVDQU    160(DX), Y1
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    32(DX), Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 32(SI)
+	VMOVDQU    32(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 96(SI)
+	VMOVDQU    224(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 32(BX)
+	VMOVDQU    224(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 96(BX)
+	VMOVDQU    224(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 160(BX)
+	VMOVDQU    224(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 224(BX)
+	VMOVDQU    288(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 288(BX)
+	VMOVDQU    288(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 352(BX)
+	VMOVDQU    288(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 416(BX)
+	VMOVDQU    288(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 480(BX)
+	VMOVDQU    160(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    32(DX), Y1
+	VPSRLD     $0x08, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 160(SI)
+	VMOVDQU    32(DX), Y1
+	VPSRLD     $0x0c, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 224(SI)
+	VMOVDQU    352(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 544(BX)
+	VMOVDQU    352(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 608(BX)
+	VMOVDQU    352(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 672(BX)
+	VMOVDQU    352(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 736(BX)
+	VMOVDQU    416(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 800(BX)
+	VMOVDQU    416(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 864(BX)
+	VMOVDQU    416(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 928(BX)
+	VMOVDQU    416(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 992(BX)
+	VMOVDQU    160(DX), Y1
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    32(DX), Y1
+	VPSRLD     $0x10, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 288(SI)
+	VMOVDQU    32(DX), Y1
+	VPSRLD     $0x14, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 352(SI)
+	VMOVDQU    480(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1056(BX)
+	VMOVDQU    480(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1120(BX)
+	VMOVDQU    480(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1184(BX)
+	VMOVDQU    480(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1248(BX)
+	VMOVDQU    544(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1312(BX)
+	VMOVDQU    544(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1376(BX)
+	VMOVDQU    544(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1440(BX)
+	VMOVDQU    544(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1504(BX)
+	VMOVDQU    160(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    32(DX), Y1
+	VPSRLD     $0x18, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 416(SI)
+	VMOVDQU    32(DX), Y1
+	VPSRLD     $0x1c, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 480(SI)
+	VMOVDQU    608(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1568(BX)
+	VMOVDQU    608(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1632(BX)
+	VMOVDQU    608(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1696(BX)
+	VMOVDQU    608(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1760(BX)
+	VMOVDQU    672(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1824(BX)
+	VMOVDQU    672(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1888(BX)
+	VMOVDQU    672(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 1952(BX)
+	VMOVDQU    672(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2016(BX)
+	VMOVDQU    160(DX), Y1
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    96(DX), Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 544(SI)
+	VMOVDQU    96(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 608(SI)
+	VMOVDQU    736(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2080(BX)
+	VMOVDQU    736(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2144(BX)
+	VMOVDQU    736(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2208(BX)
+	VMOVDQU    736(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2272(BX)
+	VMOVDQU    800(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2336(BX)
+	VMOVDQU    800(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2400(BX)
+	VMOVDQU    800(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2464(BX)
+	VMOVDQU    800(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2528(BX)
+	VMOVDQU    160(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    96(DX), Y1
+	VPSRLD     $0x08, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 672(SI)
+	VMOVDQU    96(DX), Y1
+	VPSRLD     $0x0c, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 736(SI)
+	VMOVDQU    864(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2592(BX)
+	VMOVDQU    864(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2656(BX)
+	VMOVDQU    864(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2720(BX)
+	VMOVDQU    864(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2784(BX)
+	VMOVDQU    928(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2848(BX)
+	VMOVDQU    928(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2912(BX)
+	VMOVDQU    928(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 2976(BX)
+	VMOVDQU    928(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3040(BX)
+	VMOVDQU    160(DX), Y1
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    96(DX), Y1
+	VPSRLD     $0x10, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 800(SI)
+	VMOVDQU    96(DX), Y1
+	VPSRLD     $0x14, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 864(SI)
+	VMOVDQU    992(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3104(BX)
+	VMOVDQU    992(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y2, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3168(BX)
+	VMOVDQU    992(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3232(BX)
+	VMOVDQU    992(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y3, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3296(BX)
+	VMOVDQU    1056(DX), Y1
+	VPSRLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3360(BX)
+	VMOVDQU    1056(DX), Y1
+	VPSLLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y4, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3424(BX)
+	VMOVDQU    1056(DX), Y1
+	VPSRLD     $0x03, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3488(BX)
+	VMOVDQU    1056(DX), Y1
+	VPSLLD     $0x01, Y1, Y1
+	VPAND      dwords_avx2_18181818<>+0(SB), Y1, Y1
+	VPOR       Y5, Y1, Y1
+	VPADDB     dwords_avx2_07070707<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 3552(BX)
+	VMOVDQU    160(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y1
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
+	VMOVDQU    up_0_avx2<>+0(SB), Y2
+	VPSHUFB    Y1, Y2, Y2
+	VMOVDQU    up_1_avx2<>+0(SB), Y3
+	VPSHUFB    Y1, Y3, Y3
+	VMOVDQU    up_2_avx2<>+0(SB), Y4
+	VPSHUFB    Y1, Y4, Y4
+	VMOVDQU    up_3_avx2<>+0(SB), Y5
+	VPSHUFB    Y1, Y5, Y5
+	VMOVDQU    96(DX), Y1
+	VPSRLD     $0x18, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 928(SI)
+	VMOVDQU    96(DX), Y1
+	VPSRLD     $0x1c, Y1, Y1
+	VPERMPS    scales_iq1_avx2<>+0(SB), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    Y1, 992(SI)
+	VMOVDQU    1120(DX), Y0
 	VPSRLD     $0x01, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
 	VPOR       Y2, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3616(BX)
-	VMOVDQU    1056(DX), Y0
+	VMOVDQU    1120(DX), Y0
 	VPSLLD     $0x03, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
 	VPOR       Y2, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3680(BX)
-	VMOVDQU    1056(DX), Y0
+	VMOVDQU    1120(DX), Y0
 	VPSRLD     $0x03, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
 	VPOR       Y3, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3744(BX)
-	VMOVDQU    1056(DX), Y0
+	VMOVDQU    1120(DX), Y0
 	VPSLLD     $0x01, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
 	VPOR       Y3, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3808(BX)
-	VMOVDQU    1120(DX), Y0
+	VMOVDQU    1184(DX), Y0
 	VPSRLD     $0x01, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
 	VPOR       Y4, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3872(BX)
-	VMOVDQU    1120(DX), Y0
+	VMOVDQU    1184(DX), Y0
 	VPSLLD     $0x03, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
 	VPOR       Y4, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3936(BX)
-	VMOVDQU    1120(DX), Y0
+	VMOVDQU    1184(DX), Y0
 	VPSRLD     $0x03, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
-	VPOR       Y1, Y0, Y0
+	VPOR       Y5, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 4000(BX)
-	VMOVDQU    1120(DX), Y0
+	VMOVDQU    1184(DX), Y0
 	VPSLLD     $0x01, Y0, Y0
 	VPAND      dwords_avx2_18181818<>+0(SB), Y0, Y0
-	VPOR       Y1, Y0, Y0
+	VPOR       Y5, Y0, Y0
 	VPADDB     dwords_avx2_07070707<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 4064(BX)
-	ADDQ       $0x40, CX
-	ADDQ       $0x00000480, DX
+	ADDQ       $0x20, CX
+	ADDQ       $0x000004c0, DX
 	ADDQ       $0x00001000, BX
 	ADDQ       $0x00000400, SI
 	DECQ       AX

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func Gemv_iq1_mx16_q8x_16x1_avx512vnni(a *byte)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·Gemv_iq1_mx16_q8x_16x1_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      a+0(FP), AX
 	MOVQ      56(AX), CX
@@ -15,6 +15,10 @@ TEXT ·Gemv_iq1_mx16_q8x_16x1_avx512vnni(SB), NOSPLIT, $0-8
 	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
 	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
+	VMOVDQU32 up_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 up_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 up_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 up_3_avx512vnni<>+0(SB), Z5
 
 tile:
 	MOVQ   BX, DI
@@ -22,557 +26,503 @@ tile:
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R10
-	VPXORD Z3, Z3, Z3
+	VPXORD Z6, Z6, Z6
 
 block:
-	VCVTPH2PS (DI), Z4
-	VPMOVZXWD 32(DI), Z5
-	VPSLLD    $0x1c, (R8), Z6
-	VPSRAD    $0x1f, Z6, Z6
-	VPANDD    Z2, Z6, Z6
-	VPSLLD    $0x1f, Z5, Z7
-	VPSRAD    $0x1f, Z7, Z7
-	VPANDD    Z2, Z7, Z7
-	VPSLLD    $0x18, (R8), Z8
-	VPSRAD    $0x1f, Z8, Z8
-	VPANDD    Z2, Z8, Z8
-	VPSLLD    $0x1e, Z5, Z5
-	VPSRAD    $0x1f, Z5, Z5
-	VPANDD    Z2, Z5, Z5
+	VCVTPH2PS      (DI), Z7
+	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(R8), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
 
 	// sub-block 0, scale 0
-	VPBROADCASTD  44(R9), Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPSRLD        $0x01, 128(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST (R9), Z10, Z9
-	VPSLLD        $0x03, 128(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 4(R9), Z10, Z9
-	VPSRLD        $0x03, 128(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 8(R9), Z6, Z9
+	VPBROADCASTD  44(R9), Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
+	VPSRLD        $0x01, 192(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST (R9), Z13, Z12
+	VPSLLD        $0x03, 192(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 4(R9), Z13, Z12
+	VPSRLD        $0x03, 192(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 8(R9), Z9, Z12
 	PREFETCHT1    16384(R8)
 	PREFETCHT0    2048(R8)
-	VPSLLD        $0x01, 128(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 12(R9), Z6, Z9
-	VMOVDQU32     (R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VMULPS.BCST   32(R9), Z6, Z6
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
+	VPSLLD        $0x01, 192(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 12(R9), Z9, Z12
+	VMOVDQU32     (R8), Z9
+	VPERMPS       Z0, Z9, Z9
+	VMULPS        Z7, Z9, Z9
+	VMULPS.BCST   32(R9), Z9, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z6
 
 	// sub-block 0, scale 1
-	VPBROADCASTD  44(R9), Z7
-	VPBROADCASTD  40(R9), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	VPSRLD        $0x01, 192(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 16(R9), Z7, Z6
-	VPSLLD        $0x03, 192(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 20(R9), Z7, Z6
-	VPSRLD        $0x03, 192(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 24(R9), Z7, Z6
-	PREFETCHT1    16448(R8)
-	PREFETCHT0    2112(R8)
-	VPSLLD        $0x01, 192(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 28(R9), Z7, Z6
-	VPSRLD        $0x04, (R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   32(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPMOVZXWD     32(DI), Z5
-	VPSLLD        $0x14, (R8), Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-	VPSLLD        $0x1d, Z5, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VPSLLD        $0x10, (R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x1c, Z5, Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	VPBROADCASTD   44(R9), Z10
+	VPBROADCASTD   40(R9), Z9
+	VPSUBD         Z10, Z9, Z9
+	VPSRAD         $0x07, Z9, Z10
+	VPSRAD         $0x04, Z9, Z9
+	VPADDD         Z10, Z9, Z9
+	VPSRLD         $0x01, 256(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  16(R9), Z10, Z9
+	VPSLLD         $0x03, 256(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  20(R9), Z10, Z9
+	PREFETCHT1     16448(R8)
+	PREFETCHT0     2112(R8)
+	VPSRLD         $0x03, 256(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  24(R9), Z10, Z9
+	VPSLLD         $0x01, 256(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  28(R9), Z10, Z9
+	VPSRLD         $0x04, (R8), Z8
+	VPERMPS        Z0, Z8, Z8
+	VMULPS         Z7, Z8, Z8
+	VMULPS.BCST    32(R9), Z8, Z8
+	VCVTDQ2PS      Z9, Z9
+	VFMADD231PS    Z8, Z9, Z6
+	VMOVDQU32      up_of_1_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(R8), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
 
 	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPSRLD        $0x01, 256(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 48(R9), Z10, Z9
-	VPSLLD        $0x03, 256(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 52(R9), Z10, Z9
+	VPBROADCASTD  92(R9), Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
+	VPSRLD        $0x01, 320(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 48(R9), Z13, Z12
+	VPSLLD        $0x03, 320(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 52(R9), Z13, Z12
 	PREFETCHT1    16512(R8)
 	PREFETCHT0    2176(R8)
-	VPSRLD        $0x03, 256(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 56(R9), Z6, Z9
-	VPSLLD        $0x01, 256(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 60(R9), Z6, Z9
-	VPSRLD        $0x08, (R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VMULPS.BCST   80(R9), Z6, Z6
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
+	VPSRLD        $0x03, 320(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 56(R9), Z9, Z12
+	VPSLLD        $0x01, 320(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 60(R9), Z9, Z12
+	VPSRLD        $0x08, (R8), Z9
+	VPERMPS       Z0, Z9, Z9
+	VMULPS        Z7, Z9, Z9
+	VMULPS.BCST   80(R9), Z9, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z6
 
 	// sub-block 1, scale 1
-	VPBROADCASTD  92(R9), Z7
-	VPBROADCASTD  88(R9), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	VPSRLD        $0x01, 320(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 64(R9), Z7, Z6
-	VPSLLD        $0x03, 320(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 68(R9), Z7, Z6
-	PREFETCHT1    16576(R8)
-	PREFETCHT0    2240(R8)
-	VPSRLD        $0x03, 320(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 72(R9), Z7, Z6
-	VPSLLD        $0x01, 320(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 76(R9), Z7, Z6
-	VPSRLD        $0x0c, (R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   80(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPMOVZXWD     32(DI), Z5
-	VPSLLD        $0x0c, (R8), Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-	VPSLLD        $0x1b, Z5, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VPSLLD        $0x08, (R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x1a, Z5, Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	VPBROADCASTD   92(R9), Z10
+	VPBROADCASTD   88(R9), Z9
+	VPSUBD         Z10, Z9, Z9
+	VPSRAD         $0x07, Z9, Z10
+	VPSRAD         $0x04, Z9, Z9
+	VPADDD         Z10, Z9, Z9
+	VPSRLD         $0x01, 384(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  64(R9), Z10, Z9
+	PREFETCHT1     16576(R8)
+	PREFETCHT0     2240(R8)
+	VPSLLD         $0x03, 384(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  68(R9), Z10, Z9
+	VPSRLD         $0x03, 384(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  72(R9), Z10, Z9
+	VPSLLD         $0x01, 384(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  76(R9), Z10, Z9
+	VPSRLD         $0x0c, (R8), Z8
+	VPERMPS        Z0, Z8, Z8
+	VMULPS         Z7, Z8, Z8
+	VMULPS.BCST    80(R9), Z8, Z8
+	VCVTDQ2PS      Z9, Z9
+	VFMADD231PS    Z8, Z9, Z6
+	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(R8), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
 
 	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPSRLD        $0x01, 384(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 96(R9), Z10, Z9
+	VPBROADCASTD  140(R9), Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
 	PREFETCHT1    16640(R8)
 	PREFETCHT0    2304(R8)
-	VPSLLD        $0x03, 384(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 100(R9), Z10, Z9
-	VPSRLD        $0x03, 384(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 104(R9), Z6, Z9
-	VPSLLD        $0x01, 384(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 108(R9), Z6, Z9
-	VPSRLD        $0x10, (R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VMULPS.BCST   128(R9), Z6, Z6
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
+	VPSRLD        $0x01, 448(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 96(R9), Z13, Z12
+	VPSLLD        $0x03, 448(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 100(R9), Z13, Z12
+	VPSRLD        $0x03, 448(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 104(R9), Z9, Z12
+	VPSLLD        $0x01, 448(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 108(R9), Z9, Z12
+	VPSRLD        $0x10, (R8), Z9
+	VPERMPS       Z0, Z9, Z9
+	VMULPS        Z7, Z9, Z9
+	VMULPS.BCST   128(R9), Z9, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z6
 
 	// sub-block 2, scale 1
-	VPBROADCASTD  140(R9), Z7
-	VPBROADCASTD  136(R9), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	VPSRLD        $0x01, 448(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 112(R9), Z7, Z6
-	PREFETCHT1    16704(R8)
-	PREFETCHT0    2368(R8)
-	VPSLLD        $0x03, 448(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 116(R9), Z7, Z6
-	VPSRLD        $0x03, 448(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 120(R9), Z7, Z6
-	VPSLLD        $0x01, 448(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 124(R9), Z7, Z6
-	VPSRLD        $0x14, (R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   128(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPMOVZXWD     32(DI), Z5
-	VPSLLD        $0x04, (R8), Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-	VPSLLD        $0x19, Z5, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VMOVDQU32     (R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x18, Z5, Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	VPBROADCASTD   140(R9), Z10
+	VPBROADCASTD   136(R9), Z9
+	VPSUBD         Z10, Z9, Z9
+	VPSRAD         $0x07, Z9, Z10
+	VPSRAD         $0x04, Z9, Z9
+	VPADDD         Z10, Z9, Z9
+	PREFETCHT1     16704(R8)
+	PREFETCHT0     2368(R8)
+	VPSRLD         $0x01, 512(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  112(R9), Z10, Z9
+	VPSLLD         $0x03, 512(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  116(R9), Z10, Z9
+	VPSRLD         $0x03, 512(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  120(R9), Z10, Z9
+	PREFETCHT1     16768(R8)
+	PREFETCHT0     2432(R8)
+	VPSLLD         $0x01, 512(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  124(R9), Z10, Z9
+	VPSRLD         $0x14, (R8), Z8
+	VPERMPS        Z0, Z8, Z8
+	VMULPS         Z7, Z8, Z8
+	VMULPS.BCST    128(R9), Z8, Z8
+	VCVTDQ2PS      Z9, Z9
+	VFMADD231PS    Z8, Z9, Z6
+	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(R8), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
 
 	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	PREFETCHT1    16768(R8)
-	PREFETCHT0    2432(R8)
-	VPSRLD        $0x01, 512(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 144(R9), Z10, Z9
-	VPSLLD        $0x03, 512(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 148(R9), Z10, Z9
-	VPSRLD        $0x03, 512(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 152(R9), Z6, Z9
-	VPSLLD        $0x01, 512(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 156(R9), Z6, Z9
-	VPSRLD        $0x18, (R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VMULPS.BCST   176(R9), Z6, Z6
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-
-	// sub-block 3, scale 1
-	VPBROADCASTD  188(R9), Z7
-	VPBROADCASTD  184(R9), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
+	VPBROADCASTD  188(R9), Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
+	VPSRLD        $0x01, 576(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 144(R9), Z13, Z12
+	VPSLLD        $0x03, 576(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 148(R9), Z13, Z12
 	PREFETCHT1    16832(R8)
 	PREFETCHT0    2496(R8)
-	VPSRLD        $0x01, 576(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 160(R9), Z7, Z6
-	VPSLLD        $0x03, 576(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 164(R9), Z7, Z6
-	VPSRLD        $0x03, 576(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 168(R9), Z7, Z6
-	PREFETCHT1    16896(R8)
-	PREFETCHT0    2560(R8)
-	VPSLLD        $0x01, 576(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 172(R9), Z7, Z6
-	VPSRLD        $0x1c, (R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   176(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPMOVZXWD     32(DI), Z5
-	VPSLLD        $0x1c, 64(R8), Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-	VPSLLD        $0x17, Z5, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VPSLLD        $0x18, 64(R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x16, Z5, Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	VPSRLD        $0x03, 576(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 152(R9), Z9, Z12
+	VPSLLD        $0x01, 576(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 156(R9), Z9, Z12
+	VPSRLD        $0x18, (R8), Z9
+	VPERMPS       Z0, Z9, Z9
+	VMULPS        Z7, Z9, Z9
+	VMULPS.BCST   176(R9), Z9, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z6
+
+	// sub-block 3, scale 1
+	VPBROADCASTD   188(R9), Z10
+	VPBROADCASTD   184(R9), Z9
+	VPSUBD         Z10, Z9, Z9
+	VPSRAD         $0x07, Z9, Z10
+	VPSRAD         $0x04, Z9, Z9
+	VPADDD         Z10, Z9, Z9
+	VPSRLD         $0x01, 640(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  160(R9), Z10, Z9
+	VPSLLD         $0x03, 640(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  164(R9), Z10, Z9
+	PREFETCHT1     16896(R8)
+	PREFETCHT0     2560(R8)
+	VPSRLD         $0x03, 640(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  168(R9), Z10, Z9
+	VPSLLD         $0x01, 640(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  172(R9), Z10, Z9
+	VPSRLD         $0x1c, (R8), Z8
+	VPERMPS        Z0, Z8, Z8
+	VMULPS         Z7, Z8, Z8
+	VMULPS.BCST    176(R9), Z8, Z8
+	VCVTDQ2PS      Z9, Z9
+	VFMADD231PS    Z8, Z9, Z6
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(R8), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
 
 	// sub-block 4, scale 0
-	VPBROADCASTD  236(R9), Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPSRLD        $0x01, 640(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 192(R9), Z10, Z9
-	VPSLLD        $0x03, 640(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 196(R9), Z10, Z9
-	VPSRLD        $0x03, 640(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 200(R9), Z6, Z9
+	VPBROADCASTD  236(R9), Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
+	VPSRLD        $0x01, 704(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 192(R9), Z13, Z12
 	PREFETCHT1    16960(R8)
 	PREFETCHT0    2624(R8)
-	VPSLLD        $0x01, 640(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 204(R9), Z6, Z9
-	VMOVDQU32     64(R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VMULPS.BCST   224(R9), Z6, Z6
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
+	VPSLLD        $0x03, 704(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 196(R9), Z13, Z12
+	VPSRLD        $0x03, 704(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 200(R9), Z9, Z12
+	VPSLLD        $0x01, 704(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 204(R9), Z9, Z12
+	VMOVDQU32     64(R8), Z9
+	VPERMPS       Z0, Z9, Z9
+	VMULPS        Z7, Z9, Z9
+	VMULPS.BCST   224(R9), Z9, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z6
 
 	// sub-block 4, scale 1
-	VPBROADCASTD  236(R9), Z7
-	VPBROADCASTD  232(R9), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	VPSRLD        $0x01, 704(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 208(R9), Z7, Z6
-	VPSLLD        $0x03, 704(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 212(R9), Z7, Z6
-	VPSRLD        $0x03, 704(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 216(R9), Z7, Z6
-	PREFETCHT1    17024(R8)
-	PREFETCHT0    2688(R8)
-	VPSLLD        $0x01, 704(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 220(R9), Z7, Z6
-	VPSRLD        $0x04, 64(R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   224(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPMOVZXWD     32(DI), Z5
-	VPSLLD        $0x14, 64(R8), Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-	VPSLLD        $0x15, Z5, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VPSLLD        $0x10, 64(R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x14, Z5, Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	VPBROADCASTD   236(R9), Z10
+	VPBROADCASTD   232(R9), Z9
+	VPSUBD         Z10, Z9, Z9
+	VPSRAD         $0x07, Z9, Z10
+	VPSRAD         $0x04, Z9, Z9
+	VPADDD         Z10, Z9, Z9
+	VPSRLD         $0x01, 768(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  208(R9), Z10, Z9
+	PREFETCHT1     17024(R8)
+	PREFETCHT0     2688(R8)
+	VPSLLD         $0x03, 768(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  212(R9), Z10, Z9
+	VPSRLD         $0x03, 768(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  216(R9), Z10, Z9
+	VPSLLD         $0x01, 768(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  220(R9), Z10, Z9
+	VPSRLD         $0x04, 64(R8), Z8
+	VPERMPS        Z0, Z8, Z8
+	VMULPS         Z7, Z8, Z8
+	VMULPS.BCST    224(R9), Z8, Z8
+	VCVTDQ2PS      Z9, Z9
+	VFMADD231PS    Z8, Z9, Z6
+	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(R8), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
 
 	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPSRLD        $0x01, 768(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 240(R9), Z10, Z9
-	VPSLLD        $0x03, 768(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 244(R9), Z10, Z9
+	VPBROADCASTD  284(R9), Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
 	PREFETCHT1    17088(R8)
 	PREFETCHT0    2752(R8)
-	VPSRLD        $0x03, 768(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 248(R9), Z6, Z9
-	VPSLLD        $0x01, 768(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 252(R9), Z6, Z9
-	VPSRLD        $0x08, 64(R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VMULPS.BCST   272(R9), Z6, Z6
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-
-	// sub-block 5, scale 1
-	VPBROADCASTD  284(R9), Z7
-	VPBROADCASTD  280(R9), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	VPSRLD        $0x01, 832(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 256(R9), Z7, Z6
-	VPSLLD        $0x03, 832(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 260(R9), Z7, Z6
+	VPSRLD        $0x01, 832(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 240(R9), Z13, Z12
+	VPSLLD        $0x03, 832(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 244(R9), Z13, Z12
+	VPSRLD        $0x03, 832(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 248(R9), Z9, Z12
 	PREFETCHT1    17152(R8)
 	PREFETCHT0    2816(R8)
-	VPSRLD        $0x03, 832(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 264(R9), Z7, Z6
-	VPSLLD        $0x01, 832(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 268(R9), Z7, Z6
-	VPSRLD        $0x0c, 64(R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   272(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPMOVZXWD     32(DI), Z5
-	VPSLLD        $0x0c, 64(R8), Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-	VPSLLD        $0x13, Z5, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VPSLLD        $0x08, 64(R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x12, Z5, Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	VPSLLD        $0x01, 832(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 252(R9), Z9, Z12
+	VPSRLD        $0x08, 64(R8), Z9
+	VPERMPS       Z0, Z9, Z9
+	VMULPS        Z7, Z9, Z9
+	VMULPS.BCST   272(R9), Z9, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z6
+
+	// sub-block 5, scale 1
+	VPBROADCASTD   284(R9), Z10
+	VPBROADCASTD   280(R9), Z9
+	VPSUBD         Z10, Z9, Z9
+	VPSRAD         $0x07, Z9, Z10
+	VPSRAD         $0x04, Z9, Z9
+	VPADDD         Z10, Z9, Z9
+	VPSRLD         $0x01, 896(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  256(R9), Z10, Z9
+	VPSLLD         $0x03, 896(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  260(R9), Z10, Z9
+	VPSRLD         $0x03, 896(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  264(R9), Z10, Z9
+	PREFETCHT1     17216(R8)
+	PREFETCHT0     2880(R8)
+	VPSLLD         $0x01, 896(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  268(R9), Z10, Z9
+	VPSRLD         $0x0c, 64(R8), Z8
+	VPERMPS        Z0, Z8, Z8
+	VMULPS         Z7, Z8, Z8
+	VMULPS.BCST    272(R9), Z8, Z8
+	VCVTDQ2PS      Z9, Z9
+	VFMADD231PS    Z8, Z9, Z6
+	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(R8), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
 
 	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPSRLD        $0x01, 896(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 288(R9), Z10, Z9
-	PREFETCHT1    17216(R8)
-	PREFETCHT0    2880(R8)
-	VPSLLD        $0x03, 896(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 292(R9), Z10, Z9
-	VPSRLD        $0x03, 896(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 296(R9), Z6, Z9
-	VPSLLD        $0x01, 896(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 300(R9), Z6, Z9
-	VPSRLD        $0x10, 64(R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VMULPS.BCST   320(R9), Z6, Z6
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-
-	// sub-block 6, scale 1
-	VPBROADCASTD  332(R9), Z7
-	VPBROADCASTD  328(R9), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	VPSRLD        $0x01, 960(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 304(R9), Z7, Z6
+	VPBROADCASTD  332(R9), Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
+	VPSRLD        $0x01, 960(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 288(R9), Z13, Z12
+	VPSLLD        $0x03, 960(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 292(R9), Z13, Z12
 	PREFETCHT1    17280(R8)
 	PREFETCHT0    2944(R8)
-	VPSLLD        $0x03, 960(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 308(R9), Z7, Z6
-	VPSRLD        $0x03, 960(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 312(R9), Z7, Z6
-	VPSLLD        $0x01, 960(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 316(R9), Z7, Z6
-	VPSRLD        $0x14, 64(R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   320(R9), Z5, Z5
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z5, Z6, Z3
-	VPMOVZXWD     32(DI), Z5
-	VPSLLD        $0x04, 64(R8), Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-	VPSLLD        $0x11, Z5, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VMOVDQU32     64(R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x10, Z5, Z5
-	VPSRAD        $0x1f, Z5, Z5
-	VPANDD        Z2, Z5, Z5
+	VPSRLD        $0x03, 960(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 296(R9), Z9, Z12
+	VPSLLD        $0x01, 960(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 300(R9), Z9, Z12
+	VPSRLD        $0x10, 64(R8), Z9
+	VPERMPS       Z0, Z9, Z9
+	VMULPS        Z7, Z9, Z9
+	VMULPS.BCST   320(R9), Z9, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z6
+
+	// sub-block 6, scale 1
+	VPBROADCASTD   332(R9), Z10
+	VPBROADCASTD   328(R9), Z9
+	VPSUBD         Z10, Z9, Z9
+	VPSRAD         $0x07, Z9, Z10
+	VPSRAD         $0x04, Z9, Z9
+	VPADDD         Z10, Z9, Z9
+	VPSRLD         $0x01, 1024(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  304(R9), Z10, Z9
+	PREFETCHT1     17344(R8)
+	PREFETCHT0     3008(R8)
+	VPSLLD         $0x03, 1024(R8), Z10
+	VPTERNLOGD     $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST  308(R9), Z10, Z9
+	VPSRLD         $0x03, 1024(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  312(R9), Z10, Z9
+	VPSLLD         $0x01, 1024(R8), Z10
+	VPTERNLOGD     $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST  316(R9), Z10, Z9
+	VPSRLD         $0x14, 64(R8), Z8
+	VPERMPS        Z0, Z8, Z8
+	VMULPS         Z7, Z8, Z8
+	VMULPS.BCST    320(R9), Z8, Z8
+	VCVTDQ2PS      Z9, Z9
+	VFMADD231PS    Z8, Z9, Z6
+	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(R8), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
 
 	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z9
+	VPBROADCASTD  380(R9), Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
+	VPSRLD        $0x01, 1088(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 336(R9), Z13, Z12
+	PREFETCHT1    17408(R8)
+	PREFETCHT0    3072(R8)
+	VPSLLD        $0x03, 1088(R8), Z13
+	VPTERNLOGD    $0xea, Z9, Z1, Z13
+	VPDPBUSD.BCST 340(R9), Z13, Z12
+	VPSRLD        $0x03, 1088(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 344(R9), Z9, Z12
+	VPSLLD        $0x01, 1088(R8), Z9
+	VPTERNLOGD    $0xea, Z10, Z1, Z9
+	VPDPBUSD.BCST 348(R9), Z9, Z12
+	VPSRLD        $0x18, 64(R8), Z9
+	VPERMPS       Z0, Z9, Z9
+	VMULPS        Z7, Z9, Z9
+	VMULPS.BCST   368(R9), Z9, Z9
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z9, Z12, Z6
+
+	// sub-block 7, scale 1
+	VPBROADCASTD  380(R9), Z10
+	VPBROADCASTD  376(R9), Z9
+	VPSUBD        Z10, Z9, Z9
 	VPSRAD        $0x07, Z9, Z10
 	VPSRAD        $0x04, Z9, Z9
 	VPADDD        Z10, Z9, Z9
-	PREFETCHT1    17344(R8)
-	PREFETCHT0    3008(R8)
-	VPSRLD        $0x01, 1024(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 336(R9), Z10, Z9
-	VPSLLD        $0x03, 1024(R8), Z10
-	VPTERNLOGD    $0xea, Z6, Z1, Z10
-	VPDPBUSD.BCST 340(R9), Z10, Z9
-	VPSRLD        $0x03, 1024(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 344(R9), Z6, Z9
-	VPSLLD        $0x01, 1024(R8), Z6
-	VPTERNLOGD    $0xea, Z7, Z1, Z6
-	VPDPBUSD.BCST 348(R9), Z6, Z9
-	VPSRLD        $0x18, 64(R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z4, Z6, Z6
-	VMULPS.BCST   368(R9), Z6, Z6
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z3
-
-	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z7
-	VPBROADCASTD  376(R9), Z6
-	VPSUBD        Z7, Z6, Z6
-	VPSRAD        $0x07, Z6, Z7
-	VPSRAD        $0x04, Z6, Z6
-	VPADDD        Z7, Z6, Z6
-	PREFETCHT1    17408(R8)
-	PREFETCHT0    3072(R8)
-	VPSRLD        $0x01, 1088(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 352(R9), Z7, Z6
-	VPSLLD        $0x03, 1088(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 356(R9), Z7, Z6
-	VPSRLD        $0x03, 1088(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 360(R9), Z7, Z6
 	PREFETCHT1    17472(R8)
 	PREFETCHT0    3136(R8)
-	VPSLLD        $0x01, 1088(R8), Z7
-	VPTERNLOGD    $0xea, Z5, Z1, Z7
-	VPDPBUSD.BCST 364(R9), Z7, Z6
-	VPSRLD        $0x1c, 64(R8), Z5
-	VPERMPS       Z0, Z5, Z5
-	VMULPS        Z4, Z5, Z5
-	VMULPS.BCST   368(R9), Z5, Z4
-	VCVTDQ2PS     Z6, Z6
-	VFMADD231PS   Z4, Z6, Z3
+	VPSRLD        $0x01, 1152(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 352(R9), Z10, Z9
+	VPSLLD        $0x03, 1152(R8), Z10
+	VPTERNLOGD    $0xea, Z11, Z1, Z10
+	VPDPBUSD.BCST 356(R9), Z10, Z9
+	VPSRLD        $0x03, 1152(R8), Z10
+	VPTERNLOGD    $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST 360(R9), Z10, Z9
+	PREFETCHT1    17536(R8)
+	PREFETCHT0    3200(R8)
+	VPSLLD        $0x01, 1152(R8), Z10
+	VPTERNLOGD    $0xea, Z8, Z1, Z10
+	VPDPBUSD.BCST 364(R9), Z10, Z9
+	VPSRLD        $0x1c, 64(R8), Z8
+	VPERMPS       Z0, Z8, Z8
+	VMULPS        Z7, Z8, Z8
+	VMULPS.BCST   368(R9), Z8, Z7
+	VCVTDQ2PS     Z9, Z9
+	VFMADD231PS   Z7, Z9, Z6
 	ADDQ          $0x00000180, R9
-	ADDQ          $0x40, DI
-	ADDQ          $0x00000480, R8
+	ADDQ          $0x20, DI
+	ADDQ          $0x000004c0, R8
 	DECQ          R10
 	JNZ           block
 	MOVQ          64(AX), DI
-	VMOVUPS       Z3, (CX)
+	VMOVUPS       Z6, (CX)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -683,8 +633,800 @@ DATA dwords_avx512vnni_02020202<>+56(SB)/4, $0x02020202
 DATA dwords_avx512vnni_02020202<>+60(SB)/4, $0x02020202
 GLOBL dwords_avx512vnni_02020202<>(SB), RODATA|NOPTR, $64
 
+DATA up_0_avx512vnni<>+0(SB)/1, $0x00
+DATA up_0_avx512vnni<>+1(SB)/1, $0x02
+DATA up_0_avx512vnni<>+2(SB)/1, $0x00
+DATA up_0_avx512vnni<>+3(SB)/1, $0x02
+DATA up_0_avx512vnni<>+4(SB)/1, $0x00
+DATA up_0_avx512vnni<>+5(SB)/1, $0x02
+DATA up_0_avx512vnni<>+6(SB)/1, $0x00
+DATA up_0_avx512vnni<>+7(SB)/1, $0x02
+DATA up_0_avx512vnni<>+8(SB)/1, $0x00
+DATA up_0_avx512vnni<>+9(SB)/1, $0x02
+DATA up_0_avx512vnni<>+10(SB)/1, $0x00
+DATA up_0_avx512vnni<>+11(SB)/1, $0x02
+DATA up_0_avx512vnni<>+12(SB)/1, $0x00
+DATA up_0_avx512vnni<>+13(SB)/1, $0x02
+DATA up_0_avx512vnni<>+14(SB)/1, $0x00
+DATA up_0_avx512vnni<>+15(SB)/1, $0x02
+DATA up_0_avx512vnni<>+16(SB)/1, $0x00
+DATA up_0_avx512vnni<>+17(SB)/1, $0x02
+DATA up_0_avx512vnni<>+18(SB)/1, $0x00
+DATA up_0_avx512vnni<>+19(SB)/1, $0x02
+DATA up_0_avx512vnni<>+20(SB)/1, $0x00
+DATA up_0_avx512vnni<>+21(SB)/1, $0x02
+DATA up_0_avx512vnni<>+22(SB)/1, $0x00
+DATA up_0_avx512vnni<>+23(SB)/1, $0x02
+DATA up_0_avx512vnni<>+24(SB)/1, $0x00
+DATA up_0_avx512vnni<>+25(SB)/1, $0x02
+DATA up_0_avx512vnni<>+26(SB)/1, $0x00
+DATA up_0_avx512vnni<>+27(SB)/1, $0x02
+DATA up_0_avx512vnni<>+28(SB)/1, $0x00
+DATA up_0_avx512vnni<>+29(SB)/1, $0x02
+DATA up_0_avx512vnni<>+30(SB)/1, $0x00
+DATA up_0_avx512vnni<>+31(SB)/1, $0x02
+DATA up_0_avx512vnni<>+32(SB)/1, $0x00
+DATA up_0_avx512vnni<>+33(SB)/1, $0x02
+DATA up_0_avx512vnni<>+34(SB)/1, $0x00
+DATA up_0_avx512vnni<>+35(SB)/1, $0x02
+DATA up_0_avx512vnni<>+36(SB)/1, $0x00
+DATA up_0_avx512vnni<>+37(SB)/1, $0x02
+DATA up_0_avx512vnni<>+38(SB)/1, $0x00
+DATA up_0_avx512vnni<>+39(SB)/1, $0x02
+DATA up_0_avx512vnni<>+40(SB)/1, $0x00
+DATA up_0_avx512vnni<>+41(SB)/1, $0x02
+DATA up_0_avx512vnni<>+42(SB)/1, $0x00
+DATA up_0_avx512vnni<>+43(SB)/1, $0x02
+DATA up_0_avx512vnni<>+44(SB)/1, $0x00
+DATA up_0_avx512vnni<>+45(SB)/1, $0x02
+DATA up_0_avx512vnni<>+46(SB)/1, $0x00
+DATA up_0_avx512vnni<>+47(SB)/1, $0x02
+DATA up_0_avx512vnni<>+48(SB)/1, $0x00
+DATA up_0_avx512vnni<>+49(SB)/1, $0x02
+DATA up_0_avx512vnni<>+50(SB)/1, $0x00
+DATA up_0_avx512vnni<>+51(SB)/1, $0x02
+DATA up_0_avx512vnni<>+52(SB)/1, $0x00
+DATA up_0_avx512vnni<>+53(SB)/1, $0x02
+DATA up_0_avx512vnni<>+54(SB)/1, $0x00
+DATA up_0_avx512vnni<>+55(SB)/1, $0x02
+DATA up_0_avx512vnni<>+56(SB)/1, $0x00
+DATA up_0_avx512vnni<>+57(SB)/1, $0x02
+DATA up_0_avx512vnni<>+58(SB)/1, $0x00
+DATA up_0_avx512vnni<>+59(SB)/1, $0x02
+DATA up_0_avx512vnni<>+60(SB)/1, $0x00
+DATA up_0_avx512vnni<>+61(SB)/1, $0x02
+DATA up_0_avx512vnni<>+62(SB)/1, $0x00
+DATA up_0_avx512vnni<>+63(SB)/1, $0x02
+GLOBL up_0_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA up_1_avx512vnni<>+0(SB)/1, $0x00
+DATA up_1_avx512vnni<>+1(SB)/1, $0x00
+DATA up_1_avx512vnni<>+2(SB)/1, $0x02
+DATA up_1_avx512vnni<>+3(SB)/1, $0x02
+DATA up_1_avx512vnni<>+4(SB)/1, $0x00
+DATA up_1_avx512vnni<>+5(SB)/1, $0x00
+DATA up_1_avx512vnni<>+6(SB)/1, $0x02
+DATA up_1_avx512vnni<>+7(SB)/1, $0x02
+DATA up_1_avx512vnni<>+8(SB)/1, $0x00
+DATA up_1_avx512vnni<>+9(SB)/1, $0x00
+DATA up_1_avx512vnni<>+10(SB)/1, $0x02
+DATA up_1_avx512vnni<>+11(SB)/1, $0x02
+DATA up_1_avx512vnni<>+12(SB)/1, $0x00
+DATA up_1_avx512vnni<>+13(SB)/1, $0x00
+DATA up_1_avx512vnni<>+14(SB)/1, $0x02
+DATA up_1_avx512vnni<>+15(SB)/1, $0x02
+DATA up_1_avx512vnni<>+16(SB)/1, $0x00
+DATA up_1_avx512vnni<>+17(SB)/1, $0x00
+DATA up_1_avx512vnni<>+18(SB)/1, $0x02
+DATA up_1_avx512vnni<>+19(SB)/1, $0x02
+DATA up_1_avx512vnni<>+20(SB)/1, $0x00
+DATA up_1_avx512vnni<>+21(SB)/1, $0x00
+DATA up_1_avx512vnni<>+22(SB)/1, $0x02
+DATA up_1_avx512vnni<>+23(SB)/1, $0x02
+DATA up_1_avx512vnni<>+24(SB)/1, $0x00
+DATA up_1_avx512vnni<>+25(SB)/1, $0x00
+DATA up_1_avx512vnni<>+26(SB)/1, $0x02
+DATA up_1_avx512vnni<>+27(SB)/1, $0x02
+DATA up_1_avx512vnni<>+28(SB)/1, $0x00
+DATA up_1_avx512vnni<>+29(SB)/1, $0x00
+DATA up_1_avx512vnni<>+30(SB)/1, $0x02
+DATA up_1_avx512vnni<>+31(SB)/1, $0x02
+DATA up_1_avx512vnni<>+32(SB)/1, $0x00
+DATA up_1_avx512vnni<>+33(SB)/1, $0x00
+DATA up_1_avx512vnni<>+34(SB)/1, $0x02
+DATA up_1_avx512vnni<>+35(SB)/1, $0x02
+DATA up_1_avx512vnni<>+36(SB)/1, $0x00
+DATA up_1_avx512vnni<>+37(SB)/1, $0x00
+DATA up_1_avx512vnni<>+38(SB)/1, $0x02
+DATA up_1_avx512vnni<>+39(SB)/1, $0x02
+DATA up_1_avx512vnni<>+40(SB)/1, $0x00
+DATA up_1_avx512vnni<>+41(SB)/1, $0x00
+DATA up_1_avx512vnni<>+42(SB)/1, $0x02
+DATA up_1_avx512vnni<>+43(SB)/1, $0x02
+DATA up_1_avx512vnni<>+44(SB)/1, $0x00
+DATA up_1_avx512vnni<>+45(SB)/1, $0x00
+DATA up_1_avx512vnni<>+46(SB)/1, $0x02
+DATA up_1_avx512vnni<>+47(SB)/1, $0x02
+DATA up_1_avx512vnni<>+48(SB)/1, $0x00
+DATA up_1_avx512vnni<>+49(SB)/1, $0x00
+DATA up_1_avx512vnni<>+50(SB)/1, $0x02
+DATA up_1_avx512vnni<>+51(SB)/1, $0x02
+DATA up_1_avx512vnni<>+52(SB)/1, $0x00
+DATA up_1_avx512vnni<>+53(SB)/1, $0x00
+DATA up_1_avx512vnni<>+54(SB)/1, $0x02
+DATA up_1_avx512vnni<>+55(SB)/1, $0x02
+DATA up_1_avx512vnni<>+56(SB)/1, $0x00
+DATA up_1_avx512vnni<>+57(SB)/1, $0x00
+DATA up_1_avx512vnni<>+58(SB)/1, $0x02
+DATA up_1_avx512vnni<>+59(SB)/1, $0x02
+DATA up_1_avx512vnni<>+60(SB)/1, $0x00
+DATA up_1_avx512vnni<>+61(SB)/1, $0x00
+DATA up_1_avx512vnni<>+62(SB)/1, $0x02
+DATA up_1_avx512vnni<>+63(SB)/1, $0x02
+GLOBL up_1_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA up_2_avx512vnni<>+0(SB)/1, $0x00
+DATA up_2_avx512vnni<>+1(SB)/1, $0x00
+DATA up_2_avx512vnni<>+2(SB)/1, $0x00
+DATA up_2_avx512vnni<>+3(SB)/1, $0x00
+DATA up_2_avx512vnni<>+4(SB)/1, $0x02
+DATA up_2_avx512vnni<>+5(SB)/1, $0x02
+DATA up_2_avx512vnni<>+6(SB)/1, $0x02
+DATA up_2_avx512vnni<>+7(SB)/1, $0x02
+DATA up_2_avx512vnni<>+8(SB)/1, $0x00
+DATA up_2_avx512vnni<>+9(SB)/1, $0x00
+DATA up_2_avx512vnni<>+10(SB)/1, $0x00
+DATA up_2_avx512vnni<>+11(SB)/1, $0x00
+DATA up_2_avx512vnni<>+12(SB)/1, $0x02
+DATA up_2_avx512vnni<>+13(SB)/1, $0x02
+DATA up_2_avx512vnni<>+14(SB)/1, $0x02
+DATA up_2_avx512vnni<>+15(SB)/1, $0x02
+DATA up_2_avx512vnni<>+16(SB)/1, $0x00
+DATA up_2_avx512vnni<>+17(SB)/1, $0x00
+DATA up_2_avx512vnni<>+18(SB)/1, $0x00
+DATA up_2_avx512vnni<>+19(SB)/1, $0x00
+DATA up_2_avx512vnni<>+20(SB)/1, $0x02
+DATA up_2_avx512vnni<>+21(SB)/1, $0x02
+DATA up_2_avx512vnni<>+22(SB)/1, $0x02
+DATA up_2_avx512vnni<>+23(SB)/1, $0x02
+DATA up_2_avx512vnni<>+24(SB)/1, $0x00
+DATA up_2_avx512vnni<>+25(SB)/1, $0x00
+DATA up_2_avx512vnni<>+26(SB)/1, $0x00
+DATA up_2_avx512vnni<>+27(SB)/1, $0x00
+DATA up_2_avx512vnni<>+28(SB)/1, $0x02
+DATA up_2_avx512vnni<>+29(SB)/1, $0x02
+DATA up_2_avx512vnni<>+30(SB)/1, $0x02
+DATA up_2_avx512vnni<>+31(SB)/1, $0x02
+DATA up_2_avx512vnni<>+32(SB)/1, $0x00
+DATA up_2_avx512vnni<>+33(SB)/1, $0x00
+DATA up_2_avx512vnni<>+34(SB)/1, $0x00
+DATA up_2_avx512vnni<>+35(SB)/1, $0x00
+DATA up_2_avx512vnni<>+36(SB)/1, $0x02
+DATA up_2_avx512vnni<>+37(SB)/1, $0x02
+DATA up_2_avx512vnni<>+38(SB)/1, $0x02
+DATA up_2_avx512vnni<>+39(SB)/1, $0x02
+DATA up_2_avx512vnni<>+40(SB)/1, $0x00
+DATA up_2_avx512vnni<>+41(SB)/1, $0x00
+DATA up_2_avx512vnni<>+42(SB)/1, $0x00
+DATA up_2_avx512vnni<>+43(SB)/1, $0x00
+DATA up_2_avx512vnni<>+44(SB)/1, $0x02
+DATA up_2_avx512vnni<>+45(SB)/1, $0x02
+DATA up_2_avx512vnni<>+46(SB)/1, $0x02
+DATA up_2_avx512vnni<>+47(SB)/1, $0x02
+DATA up_2_avx512vnni<>+48(SB)/1, $0x00
+DATA up_2_avx512vnni<>+49(SB)/1, $0x00
+DATA up_2_avx512vnni<>+50(SB)/1, $0x00
+DATA up_2_avx512vnni<>+51(SB)/1, $0x00
+DATA up_2_avx512vnni<>+52(SB)/1, $0x02
+DATA up_2_avx512vnni<>+53(SB)/1, $0x02
+DATA up_2_avx512vnni<>+54(SB)/1, $0x02
+DATA up_2_avx512vnni<>+55(SB)/1, $0x02
+DATA up_2_avx512vnni<>+56(SB)/1, $0x00
+DATA up_2_avx512vnni<>+57(SB)/1, $0x00
+DATA up_2_avx512vnni<>+58(SB)/1, $0x00
+DATA up_2_avx512vnni<>+59(SB)/1, $0x00
+DATA up_2_avx512vnni<>+60(SB)/1, $0x02
+DATA up_2_avx512vnni<>+61(SB)/1, $0x02
+DATA up_2_avx512vnni<>+62(SB)/1, $0x02
+DATA up_2_avx512vnni<>+63(SB)/1, $0x02
+GLOBL up_2_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA up_3_avx512vnni<>+0(SB)/1, $0x00
+DATA up_3_avx512vnni<>+1(SB)/1, $0x00
+DATA up_3_avx512vnni<>+2(SB)/1, $0x00
+DATA up_3_avx512vnni<>+3(SB)/1, $0x00
+DATA up_3_avx512vnni<>+4(SB)/1, $0x00
+DATA up_3_avx512vnni<>+5(SB)/1, $0x00
+DATA up_3_avx512vnni<>+6(SB)/1, $0x00
+DATA up_3_avx512vnni<>+7(SB)/1, $0x00
+DATA up_3_avx512vnni<>+8(SB)/1, $0x02
+DATA up_3_avx512vnni<>+9(SB)/1, $0x02
+DATA up_3_avx512vnni<>+10(SB)/1, $0x02
+DATA up_3_avx512vnni<>+11(SB)/1, $0x02
+DATA up_3_avx512vnni<>+12(SB)/1, $0x02
+DATA up_3_avx512vnni<>+13(SB)/1, $0x02
+DATA up_3_avx512vnni<>+14(SB)/1, $0x02
+DATA up_3_avx512vnni<>+15(SB)/1, $0x02
+DATA up_3_avx512vnni<>+16(SB)/1, $0x00
+DATA up_3_avx512vnni<>+17(SB)/1, $0x00
+DATA up_3_avx512vnni<>+18(SB)/1, $0x00
+DATA up_3_avx512vnni<>+19(SB)/1, $0x00
+DATA up_3_avx512vnni<>+20(SB)/1, $0x00
+DATA up_3_avx512vnni<>+21(SB)/1, $0x00
+DATA up_3_avx512vnni<>+22(SB)/1, $0x00
+DATA up_3_avx512vnni<>+23(SB)/1, $0x00
+DATA up_3_avx512vnni<>+24(SB)/1, $0x02
+DATA up_3_avx512vnni<>+25(SB)/1, $0x02
+DATA up_3_avx512vnni<>+26(SB)/1, $0x02
+DATA up_3_avx512vnni<>+27(SB)/1, $0x02
+DATA up_3_avx512vnni<>+28(SB)/1, $0x02
+DATA up_3_avx512vnni<>+29(SB)/1, $0x02
+DATA up_3_avx512vnni<>+30(SB)/1, $0x02
+DATA up_3_avx512vnni<>+31(SB)/1, $0x02
+DATA up_3_avx512vnni<>+32(SB)/1, $0x00
+DATA up_3_avx512vnni<>+33(SB)/1, $0x00
+DATA up_3_avx512vnni<>+34(SB)/1, $0x00
+DATA up_3_avx512vnni<>+35(SB)/1, $0x00
+DATA up_3_avx512vnni<>+36(SB)/1, $0x00
+DATA up_3_avx512vnni<>+37(SB)/1, $0x00
+DATA up_3_avx512vnni<>+38(SB)/1, $0x00
+DATA up_3_avx512vnni<>+39(SB)/1, $0x00
+DATA up_3_avx512vnni<>+40(SB)/1, $0x02
+DATA up_3_avx512vnni<>+41(SB)/1, $0x02
+DATA up_3_avx512vnni<>+42(SB)/1, $0x02
+DATA up_3_avx512vnni<>+43(SB)/1, $0x02
+DATA up_3_avx512vnni<>+44(SB)/1, $0x02
+DATA up_3_avx512vnni<>+45(SB)/1, $0x02
+DATA up_3_avx512vnni<>+46(SB)/1, $0x02
+DATA up_3_avx512vnni<>+47(SB)/1, $0x02
+DATA up_3_avx512vnni<>+48(SB)/1, $0x00
+DATA up_3_avx512vnni<>+49(SB)/1, $0x00
+DATA up_3_avx512vnni<>+50(SB)/1, $0x00
+DATA up_3_avx512vnni<>+51(SB)/1, $0x00
+DATA up_3_avx512vnni<>+52(SB)/1, $0x00
+DATA up_3_avx512vnni<>+53(SB)/1, $0x00
+DATA up_3_avx512vnni<>+54(SB)/1, $0x00
+DATA up_3_avx512vnni<>+55(SB)/1, $0x00
+DATA up_3_avx512vnni<>+56(SB)/1, $0x02
+DATA up_3_avx512vnni<>+57(SB)/1, $0x02
+DATA up_3_avx512vnni<>+58(SB)/1, $0x02
+DATA up_3_avx512vnni<>+59(SB)/1, $0x02
+DATA up_3_avx512vnni<>+60(SB)/1, $0x02
+DATA up_3_avx512vnni<>+61(SB)/1, $0x02
+DATA up_3_avx512vnni<>+62(SB)/1, $0x02
+DATA up_3_avx512vnni<>+63(SB)/1, $0x02
+GLOBL up_3_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA up_of_0_avx512vnni<>+0(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+1(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+2(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+3(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+4(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+5(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+6(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+7(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+8(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+9(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+10(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+11(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+12(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+13(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+14(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+15(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+16(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+17(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+18(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+19(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+20(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+21(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+22(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+23(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+24(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+25(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+26(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+27(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+28(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+29(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+30(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+31(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+32(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+33(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+34(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+35(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+36(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+37(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+38(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+39(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+40(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+41(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+42(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+43(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+44(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+45(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+46(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+47(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+48(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+49(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+50(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+51(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+52(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+53(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+54(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+55(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+56(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+57(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+58(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+59(SB)/1, $0x00
+DATA up_of_0_avx512vnni<>+60(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+61(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+62(SB)/1, $0x20
+DATA up_of_0_avx512vnni<>+63(SB)/1, $0x20
+GLOBL up_of_0_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA up_of_1_avx512vnni<>+0(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+1(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+2(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+3(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+4(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+5(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+6(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+7(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+8(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+9(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+10(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+11(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+12(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+13(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+14(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+15(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+16(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+17(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+18(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+19(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+20(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+21(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+22(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+23(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+24(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+25(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+26(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+27(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+28(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+29(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+30(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+31(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+32(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+33(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+34(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+35(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+36(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+37(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+38(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+39(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+40(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+41(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+42(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+43(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+44(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+45(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+46(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+47(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+48(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+49(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+50(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+51(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+52(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+53(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+54(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+55(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+56(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+57(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+58(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+59(SB)/1, $0x04
+DATA up_of_1_avx512vnni<>+60(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+61(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+62(SB)/1, $0x24
+DATA up_of_1_avx512vnni<>+63(SB)/1, $0x24
+GLOBL up_of_1_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA up_of_2_avx512vnni<>+0(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+1(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+2(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+3(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+4(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+5(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+6(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+7(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+8(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+9(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+10(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+11(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+12(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+13(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+14(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+15(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+16(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+17(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+18(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+19(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+20(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+21(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+22(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+23(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+24(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+25(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+26(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+27(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+28(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+29(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+30(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+31(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+32(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+33(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+34(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+35(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+36(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+37(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+38(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+39(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+40(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+41(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+42(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+43(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+44(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+45(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+46(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+47(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+48(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+49(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+50(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+51(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+52(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+53(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+54(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+55(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+56(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+57(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+58(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+59(SB)/1, $0x08
+DATA up_of_2_avx512vnni<>+60(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+61(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+62(SB)/1, $0x28
+DATA up_of_2_avx512vnni<>+63(SB)/1, $0x28
+GLOBL up_of_2_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA up_of_3_avx512vnni<>+0(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+1(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+2(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+3(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+4(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+5(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+6(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+7(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+8(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+9(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+10(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+11(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+12(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+13(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+14(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+15(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+16(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+17(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+18(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+19(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+20(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+21(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+22(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+23(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+24(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+25(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+26(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+27(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+28(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+29(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+30(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+31(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+32(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+33(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+34(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+35(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+36(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+37(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+38(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+39(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+40(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+41(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+42(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+43(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+44(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+45(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+46(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+47(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+48(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+49(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+50(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+51(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+52(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+53(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+54(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+55(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+56(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+57(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+58(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+59(SB)/1, $0x0c
+DATA up_of_3_avx512vnni<>+60(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+61(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+62(SB)/1, $0x2c
+DATA up_of_3_avx512vnni<>+63(SB)/1, $0x2c
+GLOBL up_of_3_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA up_of_4_avx512vnni<>+0(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+1(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+2(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+3(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+4(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+5(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+6(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+7(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+8(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+9(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+10(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+11(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+12(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+13(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+14(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+15(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+16(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+17(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+18(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+19(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+20(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+21(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+22(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+23(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+24(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+25(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+26(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+27(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+28(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+29(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+30(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+31(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+32(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+33(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+34(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+35(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+36(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+37(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+38(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+39(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+40(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+41(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+42(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+43(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+44(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+45(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+46(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+47(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+48(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+49(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+50(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+51(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+52(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+53(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+54(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+55(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+56(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+57(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+58(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+59(SB)/1, $0x10
+DATA up_of_4_avx512vnni<>+60(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+61(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+62(SB)/1, $0x30
+DATA up_of_4_avx512vnni<>+63(SB)/1, $0x30
+GLOBL up_of_4_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA up_of_5_avx512vnni<>+0(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+1(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+2(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+3(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+4(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+5(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+6(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+7(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+8(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+9(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+10(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+11(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+12(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+13(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+14(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+15(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+16(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+17(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+18(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+19(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+20(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+21(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+22(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+23(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+24(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+25(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+26(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+27(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+28(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+29(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+30(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+31(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+32(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+33(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+34(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+35(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+36(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+37(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+38(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+39(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+40(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+41(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+42(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+43(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+44(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+45(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+46(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+47(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+48(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+49(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+50(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+51(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+52(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+53(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+54(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+55(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+56(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+57(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+58(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+59(SB)/1, $0x14
+DATA up_of_5_avx512vnni<>+60(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+61(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+62(SB)/1, $0x34
+DATA up_of_5_avx512vnni<>+63(SB)/1, $0x34
+GLOBL up_of_5_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA up_of_6_avx512vnni<>+0(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+1(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+2(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+3(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+4(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+5(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+6(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+7(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+8(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+9(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+10(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+11(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+12(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+13(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+14(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+15(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+16(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+17(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+18(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+19(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+20(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+21(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+22(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+23(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+24(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+25(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+26(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+27(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+28(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+29(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+30(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+31(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+32(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+33(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+34(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+35(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+36(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+37(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+38(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+39(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+40(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+41(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+42(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+43(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+44(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+45(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+46(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+47(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+48(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+49(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+50(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+51(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+52(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+53(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+54(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+55(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+56(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+57(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+58(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+59(SB)/1, $0x18
+DATA up_of_6_avx512vnni<>+60(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+61(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+62(SB)/1, $0x38
+DATA up_of_6_avx512vnni<>+63(SB)/1, $0x38
+GLOBL up_of_6_avx512vnni<>(SB), RODATA|NOPTR, $64
+
+DATA up_of_7_avx512vnni<>+0(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+1(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+2(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+3(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+4(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+5(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+6(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+7(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+8(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+9(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+10(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+11(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+12(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+13(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+14(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+15(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+16(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+17(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+18(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+19(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+20(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+21(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+22(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+23(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+24(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+25(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+26(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+27(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+28(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+29(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+30(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+31(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+32(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+33(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+34(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+35(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+36(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+37(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+38(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+39(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+40(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+41(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+42(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+43(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+44(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+45(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+46(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+47(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+48(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+49(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+50(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+51(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+52(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+53(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+54(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+55(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+56(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+57(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+58(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+59(SB)/1, $0x1c
+DATA up_of_7_avx512vnni<>+60(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+61(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+62(SB)/1, $0x3c
+DATA up_of_7_avx512vnni<>+63(SB)/1, $0x3c
+GLOBL up_of_7_avx512vnni<>(SB), RODATA|NOPTR, $64
+
 // func Gemv_iq1_mx16_q8x_16x2_avx512vnni(a *byte)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·Gemv_iq1_mx16_q8x_16x2_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      a+0(FP), AX
 	MOVQ      56(AX), CX
@@ -694,6 +1436,10 @@ TEXT ·Gemv_iq1_mx16_q8x_16x2_avx512vnni(SB), NOSPLIT, $0-8
 	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
 	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
+	VMOVDQU32 up_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 up_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 up_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 up_3_avx512vnni<>+0(SB), Z5
 
 tile:
 	MOVQ   BX, DI
@@ -701,2925 +1447,17 @@ tile:
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	MOVQ   32(AX), R11
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-
-block:
-	VCVTPH2PS (DI), Z5
-	VPMOVZXWD 32(DI), Z6
-	VPSLLD    $0x1c, (R8), Z7
-	VPSRAD    $0x1f, Z7, Z7
-	VPANDD    Z2, Z7, Z7
-	VPSLLD    $0x1f, Z6, Z8
-	VPSRAD    $0x1f, Z8, Z8
-	VPANDD    Z2, Z8, Z8
-	VPSLLD    $0x18, (R8), Z9
-	VPSRAD    $0x1f, Z9, Z9
-	VPANDD    Z2, Z9, Z9
-	VPSLLD    $0x1e, Z6, Z6
-	VPSRAD    $0x1f, Z6, Z6
-	VPANDD    Z2, Z6, Z6
-
-	// sub-block 0, scale 0
-	VPBROADCASTD  44(R9), Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  44(R9)(R10*1), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPSRLD        $0x01, 128(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST (R9), Z12, Z10
-	VPDPBUSD.BCST (R9)(R10*1), Z12, Z11
-	VPSLLD        $0x03, 128(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 4(R9), Z12, Z10
-	VPDPBUSD.BCST 4(R9)(R10*1), Z12, Z11
-	VPSRLD        $0x03, 128(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 8(R9), Z7, Z10
-	VPDPBUSD.BCST 8(R9)(R10*1), Z7, Z11
-	PREFETCHT1    16384(R8)
-	PREFETCHT0    2048(R8)
-	VPSLLD        $0x01, 128(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 12(R9), Z7, Z10
-	VPDPBUSD.BCST 12(R9)(R10*1), Z7, Z11
-	VMOVDQU32     (R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z5, Z7, Z7
-	VMULPS.BCST   32(R9), Z7, Z8
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z8, Z10, Z3
-	VMULPS.BCST   32(R9)(R10*1), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-
-	// sub-block 0, scale 1
-	VPBROADCASTD  44(R9), Z8
-	VPBROADCASTD  40(R9), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x07, Z7, Z8
-	VPSRAD        $0x04, Z7, Z7
-	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  44(R9)(R10*1), Z10
-	VPBROADCASTD  40(R9)(R10*1), Z8
-	VPSUBD        Z10, Z8, Z8
-	VPSRAD        $0x07, Z8, Z10
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z10, Z8, Z8
-	VPSRLD        $0x01, 192(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 16(R9), Z10, Z7
-	VPDPBUSD.BCST 16(R9)(R10*1), Z10, Z8
-	VPSLLD        $0x03, 192(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 20(R9), Z10, Z7
-	VPDPBUSD.BCST 20(R9)(R10*1), Z10, Z8
-	VPSRLD        $0x03, 192(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 24(R9), Z9, Z7
-	VPDPBUSD.BCST 24(R9)(R10*1), Z9, Z8
-	PREFETCHT1    16448(R8)
-	PREFETCHT0    2112(R8)
-	VPSLLD        $0x01, 192(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 28(R9), Z9, Z7
-	VPDPBUSD.BCST 28(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x04, (R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   32(R9), Z6, Z9
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z9, Z7, Z3
-	VMULPS.BCST   32(R9)(R10*1), Z6, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z4
-	VPMOVZXWD     32(DI), Z6
-	VPSLLD        $0x14, (R8), Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VPSLLD        $0x1d, Z6, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x10, (R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x1c, Z6, Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-
-	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  92(R9)(R10*1), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPSRLD        $0x01, 256(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 48(R9), Z12, Z10
-	VPDPBUSD.BCST 48(R9)(R10*1), Z12, Z11
-	VPSLLD        $0x03, 256(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 52(R9), Z12, Z10
-	VPDPBUSD.BCST 52(R9)(R10*1), Z12, Z11
-	PREFETCHT1    16512(R8)
-	PREFETCHT0    2176(R8)
-	VPSRLD        $0x03, 256(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 56(R9), Z7, Z10
-	VPDPBUSD.BCST 56(R9)(R10*1), Z7, Z11
-	VPSLLD        $0x01, 256(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 60(R9), Z7, Z10
-	VPDPBUSD.BCST 60(R9)(R10*1), Z7, Z11
-	VPSRLD        $0x08, (R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z5, Z7, Z7
-	VMULPS.BCST   80(R9), Z7, Z8
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z8, Z10, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-
-	// sub-block 1, scale 1
-	VPBROADCASTD  92(R9), Z8
-	VPBROADCASTD  88(R9), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x07, Z7, Z8
-	VPSRAD        $0x04, Z7, Z7
-	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  92(R9)(R10*1), Z10
-	VPBROADCASTD  88(R9)(R10*1), Z8
-	VPSUBD        Z10, Z8, Z8
-	VPSRAD        $0x07, Z8, Z10
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z10, Z8, Z8
-	VPSRLD        $0x01, 320(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 64(R9), Z10, Z7
-	VPDPBUSD.BCST 64(R9)(R10*1), Z10, Z8
-	VPSLLD        $0x03, 320(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 68(R9), Z10, Z7
-	VPDPBUSD.BCST 68(R9)(R10*1), Z10, Z8
-	PREFETCHT1    16576(R8)
-	PREFETCHT0    2240(R8)
-	VPSRLD        $0x03, 320(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 72(R9), Z9, Z7
-	VPDPBUSD.BCST 72(R9)(R10*1), Z9, Z8
-	VPSLLD        $0x01, 320(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 76(R9), Z9, Z7
-	VPDPBUSD.BCST 76(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x0c, (R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   80(R9), Z6, Z9
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z9, Z7, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z6, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z4
-	VPMOVZXWD     32(DI), Z6
-	VPSLLD        $0x0c, (R8), Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VPSLLD        $0x1b, Z6, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x08, (R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x1a, Z6, Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-
-	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  140(R9)(R10*1), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPSRLD        $0x01, 384(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 96(R9), Z12, Z10
-	VPDPBUSD.BCST 96(R9)(R10*1), Z12, Z11
-	PREFETCHT1    16640(R8)
-	PREFETCHT0    2304(R8)
-	VPSLLD        $0x03, 384(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 100(R9), Z12, Z10
-	VPDPBUSD.BCST 100(R9)(R10*1), Z12, Z11
-	VPSRLD        $0x03, 384(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 104(R9), Z7, Z10
-	VPDPBUSD.BCST 104(R9)(R10*1), Z7, Z11
-	VPSLLD        $0x01, 384(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 108(R9), Z7, Z10
-	VPDPBUSD.BCST 108(R9)(R10*1), Z7, Z11
-	VPSRLD        $0x10, (R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z5, Z7, Z7
-	VMULPS.BCST   128(R9), Z7, Z8
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z8, Z10, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-
-	// sub-block 2, scale 1
-	VPBROADCASTD  140(R9), Z8
-	VPBROADCASTD  136(R9), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x07, Z7, Z8
-	VPSRAD        $0x04, Z7, Z7
-	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  140(R9)(R10*1), Z10
-	VPBROADCASTD  136(R9)(R10*1), Z8
-	VPSUBD        Z10, Z8, Z8
-	VPSRAD        $0x07, Z8, Z10
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z10, Z8, Z8
-	VPSRLD        $0x01, 448(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 112(R9), Z10, Z7
-	VPDPBUSD.BCST 112(R9)(R10*1), Z10, Z8
-	PREFETCHT1    16704(R8)
-	PREFETCHT0    2368(R8)
-	VPSLLD        $0x03, 448(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 116(R9), Z10, Z7
-	VPDPBUSD.BCST 116(R9)(R10*1), Z10, Z8
-	VPSRLD        $0x03, 448(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 120(R9), Z9, Z7
-	VPDPBUSD.BCST 120(R9)(R10*1), Z9, Z8
-	VPSLLD        $0x01, 448(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 124(R9), Z9, Z7
-	VPDPBUSD.BCST 124(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x14, (R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   128(R9), Z6, Z9
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z9, Z7, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z6, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z4
-	VPMOVZXWD     32(DI), Z6
-	VPSLLD        $0x04, (R8), Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VPSLLD        $0x19, Z6, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VMOVDQU32     (R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x18, Z6, Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-
-	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  188(R9)(R10*1), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	PREFETCHT1    16768(R8)
-	PREFETCHT0    2432(R8)
-	VPSRLD        $0x01, 512(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 144(R9), Z12, Z10
-	VPDPBUSD.BCST 144(R9)(R10*1), Z12, Z11
-	VPSLLD        $0x03, 512(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 148(R9), Z12, Z10
-	VPDPBUSD.BCST 148(R9)(R10*1), Z12, Z11
-	VPSRLD        $0x03, 512(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 152(R9), Z7, Z10
-	VPDPBUSD.BCST 152(R9)(R10*1), Z7, Z11
-	VPSLLD        $0x01, 512(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 156(R9), Z7, Z10
-	VPDPBUSD.BCST 156(R9)(R10*1), Z7, Z11
-	VPSRLD        $0x18, (R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z5, Z7, Z7
-	VMULPS.BCST   176(R9), Z7, Z8
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z8, Z10, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-
-	// sub-block 3, scale 1
-	VPBROADCASTD  188(R9), Z8
-	VPBROADCASTD  184(R9), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x07, Z7, Z8
-	VPSRAD        $0x04, Z7, Z7
-	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  188(R9)(R10*1), Z10
-	VPBROADCASTD  184(R9)(R10*1), Z8
-	VPSUBD        Z10, Z8, Z8
-	VPSRAD        $0x07, Z8, Z10
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z10, Z8, Z8
-	PREFETCHT1    16832(R8)
-	PREFETCHT0    2496(R8)
-	VPSRLD        $0x01, 576(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 160(R9), Z10, Z7
-	VPDPBUSD.BCST 160(R9)(R10*1), Z10, Z8
-	VPSLLD        $0x03, 576(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 164(R9), Z10, Z7
-	VPDPBUSD.BCST 164(R9)(R10*1), Z10, Z8
-	VPSRLD        $0x03, 576(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 168(R9), Z9, Z7
-	VPDPBUSD.BCST 168(R9)(R10*1), Z9, Z8
-	PREFETCHT1    16896(R8)
-	PREFETCHT0    2560(R8)
-	VPSLLD        $0x01, 576(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 172(R9), Z9, Z7
-	VPDPBUSD.BCST 172(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x1c, (R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   176(R9), Z6, Z9
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z9, Z7, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z6, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z4
-	VPMOVZXWD     32(DI), Z6
-	VPSLLD        $0x1c, 64(R8), Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VPSLLD        $0x17, Z6, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x18, 64(R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x16, Z6, Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-
-	// sub-block 4, scale 0
-	VPBROADCASTD  236(R9), Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  236(R9)(R10*1), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPSRLD        $0x01, 640(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 192(R9), Z12, Z10
-	VPDPBUSD.BCST 192(R9)(R10*1), Z12, Z11
-	VPSLLD        $0x03, 640(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 196(R9), Z12, Z10
-	VPDPBUSD.BCST 196(R9)(R10*1), Z12, Z11
-	VPSRLD        $0x03, 640(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 200(R9), Z7, Z10
-	VPDPBUSD.BCST 200(R9)(R10*1), Z7, Z11
-	PREFETCHT1    16960(R8)
-	PREFETCHT0    2624(R8)
-	VPSLLD        $0x01, 640(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 204(R9), Z7, Z10
-	VPDPBUSD.BCST 204(R9)(R10*1), Z7, Z11
-	VMOVDQU32     64(R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z5, Z7, Z7
-	VMULPS.BCST   224(R9), Z7, Z8
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z8, Z10, Z3
-	VMULPS.BCST   224(R9)(R10*1), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-
-	// sub-block 4, scale 1
-	VPBROADCASTD  236(R9), Z8
-	VPBROADCASTD  232(R9), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x07, Z7, Z8
-	VPSRAD        $0x04, Z7, Z7
-	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  236(R9)(R10*1), Z10
-	VPBROADCASTD  232(R9)(R10*1), Z8
-	VPSUBD        Z10, Z8, Z8
-	VPSRAD        $0x07, Z8, Z10
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z10, Z8, Z8
-	VPSRLD        $0x01, 704(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 208(R9), Z10, Z7
-	VPDPBUSD.BCST 208(R9)(R10*1), Z10, Z8
-	VPSLLD        $0x03, 704(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 212(R9), Z10, Z7
-	VPDPBUSD.BCST 212(R9)(R10*1), Z10, Z8
-	VPSRLD        $0x03, 704(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 216(R9), Z9, Z7
-	VPDPBUSD.BCST 216(R9)(R10*1), Z9, Z8
-	PREFETCHT1    17024(R8)
-	PREFETCHT0    2688(R8)
-	VPSLLD        $0x01, 704(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 220(R9), Z9, Z7
-	VPDPBUSD.BCST 220(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x04, 64(R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   224(R9), Z6, Z9
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z9, Z7, Z3
-	VMULPS.BCST   224(R9)(R10*1), Z6, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z4
-	VPMOVZXWD     32(DI), Z6
-	VPSLLD        $0x14, 64(R8), Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VPSLLD        $0x15, Z6, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x10, 64(R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x14, Z6, Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-
-	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  284(R9)(R10*1), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPSRLD        $0x01, 768(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 240(R9), Z12, Z10
-	VPDPBUSD.BCST 240(R9)(R10*1), Z12, Z11
-	VPSLLD        $0x03, 768(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 244(R9), Z12, Z10
-	VPDPBUSD.BCST 244(R9)(R10*1), Z12, Z11
-	PREFETCHT1    17088(R8)
-	PREFETCHT0    2752(R8)
-	VPSRLD        $0x03, 768(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 248(R9), Z7, Z10
-	VPDPBUSD.BCST 248(R9)(R10*1), Z7, Z11
-	VPSLLD        $0x01, 768(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 252(R9), Z7, Z10
-	VPDPBUSD.BCST 252(R9)(R10*1), Z7, Z11
-	VPSRLD        $0x08, 64(R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z5, Z7, Z7
-	VMULPS.BCST   272(R9), Z7, Z8
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z8, Z10, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-
-	// sub-block 5, scale 1
-	VPBROADCASTD  284(R9), Z8
-	VPBROADCASTD  280(R9), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x07, Z7, Z8
-	VPSRAD        $0x04, Z7, Z7
-	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  284(R9)(R10*1), Z10
-	VPBROADCASTD  280(R9)(R10*1), Z8
-	VPSUBD        Z10, Z8, Z8
-	VPSRAD        $0x07, Z8, Z10
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z10, Z8, Z8
-	VPSRLD        $0x01, 832(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 256(R9), Z10, Z7
-	VPDPBUSD.BCST 256(R9)(R10*1), Z10, Z8
-	VPSLLD        $0x03, 832(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 260(R9), Z10, Z7
-	VPDPBUSD.BCST 260(R9)(R10*1), Z10, Z8
-	PREFETCHT1    17152(R8)
-	PREFETCHT0    2816(R8)
-	VPSRLD        $0x03, 832(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 264(R9), Z9, Z7
-	VPDPBUSD.BCST 264(R9)(R10*1), Z9, Z8
-	VPSLLD        $0x01, 832(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 268(R9), Z9, Z7
-	VPDPBUSD.BCST 268(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x0c, 64(R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   272(R9), Z6, Z9
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z9, Z7, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z6, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z4
-	VPMOVZXWD     32(DI), Z6
-	VPSLLD        $0x0c, 64(R8), Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VPSLLD        $0x13, Z6, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x08, 64(R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x12, Z6, Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-
-	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  332(R9)(R10*1), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPSRLD        $0x01, 896(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 288(R9), Z12, Z10
-	VPDPBUSD.BCST 288(R9)(R10*1), Z12, Z11
-	PREFETCHT1    17216(R8)
-	PREFETCHT0    2880(R8)
-	VPSLLD        $0x03, 896(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 292(R9), Z12, Z10
-	VPDPBUSD.BCST 292(R9)(R10*1), Z12, Z11
-	VPSRLD        $0x03, 896(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 296(R9), Z7, Z10
-	VPDPBUSD.BCST 296(R9)(R10*1), Z7, Z11
-	VPSLLD        $0x01, 896(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 300(R9), Z7, Z10
-	VPDPBUSD.BCST 300(R9)(R10*1), Z7, Z11
-	VPSRLD        $0x10, 64(R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z5, Z7, Z7
-	VMULPS.BCST   320(R9), Z7, Z8
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z8, Z10, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-
-	// sub-block 6, scale 1
-	VPBROADCASTD  332(R9), Z8
-	VPBROADCASTD  328(R9), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x07, Z7, Z8
-	VPSRAD        $0x04, Z7, Z7
-	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  332(R9)(R10*1), Z10
-	VPBROADCASTD  328(R9)(R10*1), Z8
-	VPSUBD        Z10, Z8, Z8
-	VPSRAD        $0x07, Z8, Z10
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z10, Z8, Z8
-	VPSRLD        $0x01, 960(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 304(R9), Z10, Z7
-	VPDPBUSD.BCST 304(R9)(R10*1), Z10, Z8
-	PREFETCHT1    17280(R8)
-	PREFETCHT0    2944(R8)
-	VPSLLD        $0x03, 960(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 308(R9), Z10, Z7
-	VPDPBUSD.BCST 308(R9)(R10*1), Z10, Z8
-	VPSRLD        $0x03, 960(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 312(R9), Z9, Z7
-	VPDPBUSD.BCST 312(R9)(R10*1), Z9, Z8
-	VPSLLD        $0x01, 960(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 316(R9), Z9, Z7
-	VPDPBUSD.BCST 316(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x14, 64(R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   320(R9), Z6, Z9
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z9, Z7, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z6, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z4
-	VPMOVZXWD     32(DI), Z6
-	VPSLLD        $0x04, 64(R8), Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-	VPSLLD        $0x11, Z6, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VMOVDQU32     64(R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x10, Z6, Z6
-	VPSRAD        $0x1f, Z6, Z6
-	VPANDD        Z2, Z6, Z6
-
-	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  380(R9)(R10*1), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	PREFETCHT1    17344(R8)
-	PREFETCHT0    3008(R8)
-	VPSRLD        $0x01, 1024(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 336(R9), Z12, Z10
-	VPDPBUSD.BCST 336(R9)(R10*1), Z12, Z11
-	VPSLLD        $0x03, 1024(R8), Z12
-	VPTERNLOGD    $0xea, Z7, Z1, Z12
-	VPDPBUSD.BCST 340(R9), Z12, Z10
-	VPDPBUSD.BCST 340(R9)(R10*1), Z12, Z11
-	VPSRLD        $0x03, 1024(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 344(R9), Z7, Z10
-	VPDPBUSD.BCST 344(R9)(R10*1), Z7, Z11
-	VPSLLD        $0x01, 1024(R8), Z7
-	VPTERNLOGD    $0xea, Z8, Z1, Z7
-	VPDPBUSD.BCST 348(R9), Z7, Z10
-	VPDPBUSD.BCST 348(R9)(R10*1), Z7, Z11
-	VPSRLD        $0x18, 64(R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z5, Z7, Z7
-	VMULPS.BCST   368(R9), Z7, Z8
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z8, Z10, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z4
-
-	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z8
-	VPBROADCASTD  376(R9), Z7
-	VPSUBD        Z8, Z7, Z7
-	VPSRAD        $0x07, Z7, Z8
-	VPSRAD        $0x04, Z7, Z7
-	VPADDD        Z8, Z7, Z7
-	VPBROADCASTD  380(R9)(R10*1), Z10
-	VPBROADCASTD  376(R9)(R10*1), Z8
-	VPSUBD        Z10, Z8, Z8
-	VPSRAD        $0x07, Z8, Z10
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z10, Z8, Z8
-	PREFETCHT1    17408(R8)
-	PREFETCHT0    3072(R8)
-	VPSRLD        $0x01, 1088(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 352(R9), Z10, Z7
-	VPDPBUSD.BCST 352(R9)(R10*1), Z10, Z8
-	VPSLLD        $0x03, 1088(R8), Z10
-	VPTERNLOGD    $0xea, Z9, Z1, Z10
-	VPDPBUSD.BCST 356(R9), Z10, Z7
-	VPDPBUSD.BCST 356(R9)(R10*1), Z10, Z8
-	VPSRLD        $0x03, 1088(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 360(R9), Z9, Z7
-	VPDPBUSD.BCST 360(R9)(R10*1), Z9, Z8
-	PREFETCHT1    17472(R8)
-	PREFETCHT0    3136(R8)
-	VPSLLD        $0x01, 1088(R8), Z9
-	VPTERNLOGD    $0xea, Z6, Z1, Z9
-	VPDPBUSD.BCST 364(R9), Z9, Z7
-	VPDPBUSD.BCST 364(R9)(R10*1), Z9, Z8
-	VPSRLD        $0x1c, 64(R8), Z6
-	VPERMPS       Z0, Z6, Z6
-	VMULPS        Z5, Z6, Z6
-	VMULPS.BCST   368(R9), Z6, Z5
-	VCVTDQ2PS     Z7, Z7
-	VFMADD231PS   Z5, Z7, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z6, Z5
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z5, Z8, Z4
-	ADDQ          $0x00000180, R9
-	ADDQ          $0x40, DI
-	ADDQ          $0x00000480, R8
-	DECQ          R11
-	JNZ           block
-	MOVQ          64(AX), DI
-	VMOVUPS       Z3, (CX)
-	VMOVUPS       Z4, (CX)(DI*1)
-	ADDQ          $0x40, CX
-	ADDQ          16(AX), BX
-	ADDQ          16(AX), SI
-	DECQ          DX
-	JNZ           tile
-	VZEROUPPER
-	RET
-
-// func Gemv_iq1_mx16_q8x_16x3_avx512vnni(a *byte)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_iq1_mx16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ      a+0(FP), AX
-	MOVQ      56(AX), CX
-	MOVQ      24(AX), DX
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
-	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
-	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
-
-tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
-	MOVQ   40(AX), R9
-	MOVQ   48(AX), R10
-	MOVQ   32(AX), R11
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-
-block:
-	VCVTPH2PS (DI), Z6
-	VPMOVZXWD 32(DI), Z7
-	VPSLLD    $0x1c, (R8), Z8
-	VPSRAD    $0x1f, Z8, Z8
-	VPANDD    Z2, Z8, Z8
-	VPSLLD    $0x1f, Z7, Z9
-	VPSRAD    $0x1f, Z9, Z9
-	VPANDD    Z2, Z9, Z9
-	VPSLLD    $0x18, (R8), Z10
-	VPSRAD    $0x1f, Z10, Z10
-	VPANDD    Z2, Z10, Z10
-	VPSLLD    $0x1e, Z7, Z7
-	VPSRAD    $0x1f, Z7, Z7
-	VPANDD    Z2, Z7, Z7
-
-	// sub-block 0, scale 0
-	VPBROADCASTD  44(R9), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  44(R9)(R10*1), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  44(R9)(R10*2), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPSRLD        $0x01, 128(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST (R9), Z14, Z11
-	VPDPBUSD.BCST (R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST (R9)(R10*2), Z14, Z13
-	VPSLLD        $0x03, 128(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 4(R9), Z14, Z11
-	VPDPBUSD.BCST 4(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 4(R9)(R10*2), Z14, Z13
-	VPSRLD        $0x03, 128(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 8(R9), Z8, Z11
-	VPDPBUSD.BCST 8(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 8(R9)(R10*2), Z8, Z13
-	PREFETCHT1    16384(R8)
-	PREFETCHT0    2048(R8)
-	VPSLLD        $0x01, 128(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 12(R9), Z8, Z11
-	VPDPBUSD.BCST 12(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 12(R9)(R10*2), Z8, Z13
-	VMOVDQU32     (R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z6, Z8, Z8
-	VMULPS.BCST   32(R9), Z8, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z3
-	VMULPS.BCST   32(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z4
-	VMULPS.BCST   32(R9)(R10*2), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z5
-
-	// sub-block 0, scale 1
-	VPBROADCASTD  44(R9), Z9
-	VPBROADCASTD  40(R9), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x07, Z8, Z9
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  44(R9)(R10*1), Z11
-	VPBROADCASTD  40(R9)(R10*1), Z9
-	VPSUBD        Z11, Z9, Z9
-	VPSRAD        $0x07, Z9, Z11
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z11, Z9, Z9
-	VPBROADCASTD  44(R9)(R10*2), Z12
-	VPBROADCASTD  40(R9)(R10*2), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPSRLD        $0x01, 192(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 16(R9), Z12, Z8
-	VPDPBUSD.BCST 16(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 16(R9)(R10*2), Z12, Z11
-	VPSLLD        $0x03, 192(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 20(R9), Z12, Z8
-	VPDPBUSD.BCST 20(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 20(R9)(R10*2), Z12, Z11
-	VPSRLD        $0x03, 192(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 24(R9), Z10, Z8
-	VPDPBUSD.BCST 24(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 24(R9)(R10*2), Z10, Z11
-	PREFETCHT1    16448(R8)
-	PREFETCHT0    2112(R8)
-	VPSLLD        $0x01, 192(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 28(R9), Z10, Z8
-	VPDPBUSD.BCST 28(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 28(R9)(R10*2), Z10, Z11
-	VPSRLD        $0x04, (R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   32(R9), Z7, Z10
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z10, Z8, Z3
-	VMULPS.BCST   32(R9)(R10*1), Z7, Z8
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z8, Z9, Z4
-	VMULPS.BCST   32(R9)(R10*2), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z5
-	VPMOVZXWD     32(DI), Z7
-	VPSLLD        $0x14, (R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x1d, Z7, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x10, (R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x1c, Z7, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-
-	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  92(R9)(R10*1), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  92(R9)(R10*2), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPSRLD        $0x01, 256(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 48(R9), Z14, Z11
-	VPDPBUSD.BCST 48(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 48(R9)(R10*2), Z14, Z13
-	VPSLLD        $0x03, 256(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 52(R9), Z14, Z11
-	VPDPBUSD.BCST 52(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 52(R9)(R10*2), Z14, Z13
-	PREFETCHT1    16512(R8)
-	PREFETCHT0    2176(R8)
-	VPSRLD        $0x03, 256(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 56(R9), Z8, Z11
-	VPDPBUSD.BCST 56(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 56(R9)(R10*2), Z8, Z13
-	VPSLLD        $0x01, 256(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 60(R9), Z8, Z11
-	VPDPBUSD.BCST 60(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 60(R9)(R10*2), Z8, Z13
-	VPSRLD        $0x08, (R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z6, Z8, Z8
-	VMULPS.BCST   80(R9), Z8, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z5
-
-	// sub-block 1, scale 1
-	VPBROADCASTD  92(R9), Z9
-	VPBROADCASTD  88(R9), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x07, Z8, Z9
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  92(R9)(R10*1), Z11
-	VPBROADCASTD  88(R9)(R10*1), Z9
-	VPSUBD        Z11, Z9, Z9
-	VPSRAD        $0x07, Z9, Z11
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z11, Z9, Z9
-	VPBROADCASTD  92(R9)(R10*2), Z12
-	VPBROADCASTD  88(R9)(R10*2), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPSRLD        $0x01, 320(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 64(R9), Z12, Z8
-	VPDPBUSD.BCST 64(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 64(R9)(R10*2), Z12, Z11
-	VPSLLD        $0x03, 320(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 68(R9), Z12, Z8
-	VPDPBUSD.BCST 68(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 68(R9)(R10*2), Z12, Z11
-	PREFETCHT1    16576(R8)
-	PREFETCHT0    2240(R8)
-	VPSRLD        $0x03, 320(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 72(R9), Z10, Z8
-	VPDPBUSD.BCST 72(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 72(R9)(R10*2), Z10, Z11
-	VPSLLD        $0x01, 320(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 76(R9), Z10, Z8
-	VPDPBUSD.BCST 76(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 76(R9)(R10*2), Z10, Z11
-	VPSRLD        $0x0c, (R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   80(R9), Z7, Z10
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z10, Z8, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z7, Z8
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z8, Z9, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z5
-	VPMOVZXWD     32(DI), Z7
-	VPSLLD        $0x0c, (R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x1b, Z7, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x08, (R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x1a, Z7, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-
-	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  140(R9)(R10*1), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  140(R9)(R10*2), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPSRLD        $0x01, 384(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 96(R9), Z14, Z11
-	VPDPBUSD.BCST 96(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 96(R9)(R10*2), Z14, Z13
-	PREFETCHT1    16640(R8)
-	PREFETCHT0    2304(R8)
-	VPSLLD        $0x03, 384(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 100(R9), Z14, Z11
-	VPDPBUSD.BCST 100(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 100(R9)(R10*2), Z14, Z13
-	VPSRLD        $0x03, 384(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 104(R9), Z8, Z11
-	VPDPBUSD.BCST 104(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 104(R9)(R10*2), Z8, Z13
-	VPSLLD        $0x01, 384(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 108(R9), Z8, Z11
-	VPDPBUSD.BCST 108(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 108(R9)(R10*2), Z8, Z13
-	VPSRLD        $0x10, (R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z6, Z8, Z8
-	VMULPS.BCST   128(R9), Z8, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z5
-
-	// sub-block 2, scale 1
-	VPBROADCASTD  140(R9), Z9
-	VPBROADCASTD  136(R9), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x07, Z8, Z9
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  140(R9)(R10*1), Z11
-	VPBROADCASTD  136(R9)(R10*1), Z9
-	VPSUBD        Z11, Z9, Z9
-	VPSRAD        $0x07, Z9, Z11
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z11, Z9, Z9
-	VPBROADCASTD  140(R9)(R10*2), Z12
-	VPBROADCASTD  136(R9)(R10*2), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPSRLD        $0x01, 448(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 112(R9), Z12, Z8
-	VPDPBUSD.BCST 112(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 112(R9)(R10*2), Z12, Z11
-	PREFETCHT1    16704(R8)
-	PREFETCHT0    2368(R8)
-	VPSLLD        $0x03, 448(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 116(R9), Z12, Z8
-	VPDPBUSD.BCST 116(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 116(R9)(R10*2), Z12, Z11
-	VPSRLD        $0x03, 448(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 120(R9), Z10, Z8
-	VPDPBUSD.BCST 120(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 120(R9)(R10*2), Z10, Z11
-	VPSLLD        $0x01, 448(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 124(R9), Z10, Z8
-	VPDPBUSD.BCST 124(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 124(R9)(R10*2), Z10, Z11
-	VPSRLD        $0x14, (R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   128(R9), Z7, Z10
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z10, Z8, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z7, Z8
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z8, Z9, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z5
-	VPMOVZXWD     32(DI), Z7
-	VPSLLD        $0x04, (R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x19, Z7, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VMOVDQU32     (R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x18, Z7, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-
-	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  188(R9)(R10*1), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  188(R9)(R10*2), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	PREFETCHT1    16768(R8)
-	PREFETCHT0    2432(R8)
-	VPSRLD        $0x01, 512(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 144(R9), Z14, Z11
-	VPDPBUSD.BCST 144(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 144(R9)(R10*2), Z14, Z13
-	VPSLLD        $0x03, 512(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 148(R9), Z14, Z11
-	VPDPBUSD.BCST 148(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 148(R9)(R10*2), Z14, Z13
-	VPSRLD        $0x03, 512(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 152(R9), Z8, Z11
-	VPDPBUSD.BCST 152(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 152(R9)(R10*2), Z8, Z13
-	VPSLLD        $0x01, 512(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 156(R9), Z8, Z11
-	VPDPBUSD.BCST 156(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 156(R9)(R10*2), Z8, Z13
-	VPSRLD        $0x18, (R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z6, Z8, Z8
-	VMULPS.BCST   176(R9), Z8, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z5
-
-	// sub-block 3, scale 1
-	VPBROADCASTD  188(R9), Z9
-	VPBROADCASTD  184(R9), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x07, Z8, Z9
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  188(R9)(R10*1), Z11
-	VPBROADCASTD  184(R9)(R10*1), Z9
-	VPSUBD        Z11, Z9, Z9
-	VPSRAD        $0x07, Z9, Z11
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z11, Z9, Z9
-	VPBROADCASTD  188(R9)(R10*2), Z12
-	VPBROADCASTD  184(R9)(R10*2), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	PREFETCHT1    16832(R8)
-	PREFETCHT0    2496(R8)
-	VPSRLD        $0x01, 576(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 160(R9), Z12, Z8
-	VPDPBUSD.BCST 160(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 160(R9)(R10*2), Z12, Z11
-	VPSLLD        $0x03, 576(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 164(R9), Z12, Z8
-	VPDPBUSD.BCST 164(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 164(R9)(R10*2), Z12, Z11
-	VPSRLD        $0x03, 576(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 168(R9), Z10, Z8
-	VPDPBUSD.BCST 168(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 168(R9)(R10*2), Z10, Z11
-	PREFETCHT1    16896(R8)
-	PREFETCHT0    2560(R8)
-	VPSLLD        $0x01, 576(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 172(R9), Z10, Z8
-	VPDPBUSD.BCST 172(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 172(R9)(R10*2), Z10, Z11
-	VPSRLD        $0x1c, (R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   176(R9), Z7, Z10
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z10, Z8, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z7, Z8
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z8, Z9, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z5
-	VPMOVZXWD     32(DI), Z7
-	VPSLLD        $0x1c, 64(R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x17, Z7, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x18, 64(R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x16, Z7, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-
-	// sub-block 4, scale 0
-	VPBROADCASTD  236(R9), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  236(R9)(R10*1), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  236(R9)(R10*2), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPSRLD        $0x01, 640(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 192(R9), Z14, Z11
-	VPDPBUSD.BCST 192(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 192(R9)(R10*2), Z14, Z13
-	VPSLLD        $0x03, 640(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 196(R9), Z14, Z11
-	VPDPBUSD.BCST 196(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 196(R9)(R10*2), Z14, Z13
-	VPSRLD        $0x03, 640(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 200(R9), Z8, Z11
-	VPDPBUSD.BCST 200(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 200(R9)(R10*2), Z8, Z13
-	PREFETCHT1    16960(R8)
-	PREFETCHT0    2624(R8)
-	VPSLLD        $0x01, 640(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 204(R9), Z8, Z11
-	VPDPBUSD.BCST 204(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 204(R9)(R10*2), Z8, Z13
-	VMOVDQU32     64(R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z6, Z8, Z8
-	VMULPS.BCST   224(R9), Z8, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z3
-	VMULPS.BCST   224(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z4
-	VMULPS.BCST   224(R9)(R10*2), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z5
-
-	// sub-block 4, scale 1
-	VPBROADCASTD  236(R9), Z9
-	VPBROADCASTD  232(R9), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x07, Z8, Z9
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  236(R9)(R10*1), Z11
-	VPBROADCASTD  232(R9)(R10*1), Z9
-	VPSUBD        Z11, Z9, Z9
-	VPSRAD        $0x07, Z9, Z11
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z11, Z9, Z9
-	VPBROADCASTD  236(R9)(R10*2), Z12
-	VPBROADCASTD  232(R9)(R10*2), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPSRLD        $0x01, 704(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 208(R9), Z12, Z8
-	VPDPBUSD.BCST 208(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 208(R9)(R10*2), Z12, Z11
-	VPSLLD        $0x03, 704(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 212(R9), Z12, Z8
-	VPDPBUSD.BCST 212(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 212(R9)(R10*2), Z12, Z11
-	VPSRLD        $0x03, 704(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 216(R9), Z10, Z8
-	VPDPBUSD.BCST 216(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 216(R9)(R10*2), Z10, Z11
-	PREFETCHT1    17024(R8)
-	PREFETCHT0    2688(R8)
-	VPSLLD        $0x01, 704(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 220(R9), Z10, Z8
-	VPDPBUSD.BCST 220(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 220(R9)(R10*2), Z10, Z11
-	VPSRLD        $0x04, 64(R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   224(R9), Z7, Z10
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z10, Z8, Z3
-	VMULPS.BCST   224(R9)(R10*1), Z7, Z8
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z8, Z9, Z4
-	VMULPS.BCST   224(R9)(R10*2), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z5
-	VPMOVZXWD     32(DI), Z7
-	VPSLLD        $0x14, 64(R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x15, Z7, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x10, 64(R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x14, Z7, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-
-	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  284(R9)(R10*1), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  284(R9)(R10*2), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPSRLD        $0x01, 768(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 240(R9), Z14, Z11
-	VPDPBUSD.BCST 240(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 240(R9)(R10*2), Z14, Z13
-	VPSLLD        $0x03, 768(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 244(R9), Z14, Z11
-	VPDPBUSD.BCST 244(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 244(R9)(R10*2), Z14, Z13
-	PREFETCHT1    17088(R8)
-	PREFETCHT0    2752(R8)
-	VPSRLD        $0x03, 768(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 248(R9), Z8, Z11
-	VPDPBUSD.BCST 248(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 248(R9)(R10*2), Z8, Z13
-	VPSLLD        $0x01, 768(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 252(R9), Z8, Z11
-	VPDPBUSD.BCST 252(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 252(R9)(R10*2), Z8, Z13
-	VPSRLD        $0x08, 64(R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z6, Z8, Z8
-	VMULPS.BCST   272(R9), Z8, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z5
-
-	// sub-block 5, scale 1
-	VPBROADCASTD  284(R9), Z9
-	VPBROADCASTD  280(R9), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x07, Z8, Z9
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  284(R9)(R10*1), Z11
-	VPBROADCASTD  280(R9)(R10*1), Z9
-	VPSUBD        Z11, Z9, Z9
-	VPSRAD        $0x07, Z9, Z11
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z11, Z9, Z9
-	VPBROADCASTD  284(R9)(R10*2), Z12
-	VPBROADCASTD  280(R9)(R10*2), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPSRLD        $0x01, 832(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 256(R9), Z12, Z8
-	VPDPBUSD.BCST 256(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 256(R9)(R10*2), Z12, Z11
-	VPSLLD        $0x03, 832(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 260(R9), Z12, Z8
-	VPDPBUSD.BCST 260(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 260(R9)(R10*2), Z12, Z11
-	PREFETCHT1    17152(R8)
-	PREFETCHT0    2816(R8)
-	VPSRLD        $0x03, 832(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 264(R9), Z10, Z8
-	VPDPBUSD.BCST 264(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 264(R9)(R10*2), Z10, Z11
-	VPSLLD        $0x01, 832(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 268(R9), Z10, Z8
-	VPDPBUSD.BCST 268(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 268(R9)(R10*2), Z10, Z11
-	VPSRLD        $0x0c, 64(R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   272(R9), Z7, Z10
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z10, Z8, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z7, Z8
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z8, Z9, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z5
-	VPMOVZXWD     32(DI), Z7
-	VPSLLD        $0x0c, 64(R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x13, Z7, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x08, 64(R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x12, Z7, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-
-	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  332(R9)(R10*1), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  332(R9)(R10*2), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPSRLD        $0x01, 896(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 288(R9), Z14, Z11
-	VPDPBUSD.BCST 288(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 288(R9)(R10*2), Z14, Z13
-	PREFETCHT1    17216(R8)
-	PREFETCHT0    2880(R8)
-	VPSLLD        $0x03, 896(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 292(R9), Z14, Z11
-	VPDPBUSD.BCST 292(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 292(R9)(R10*2), Z14, Z13
-	VPSRLD        $0x03, 896(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 296(R9), Z8, Z11
-	VPDPBUSD.BCST 296(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 296(R9)(R10*2), Z8, Z13
-	VPSLLD        $0x01, 896(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 300(R9), Z8, Z11
-	VPDPBUSD.BCST 300(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 300(R9)(R10*2), Z8, Z13
-	VPSRLD        $0x10, 64(R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z6, Z8, Z8
-	VMULPS.BCST   320(R9), Z8, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z5
-
-	// sub-block 6, scale 1
-	VPBROADCASTD  332(R9), Z9
-	VPBROADCASTD  328(R9), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x07, Z8, Z9
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  332(R9)(R10*1), Z11
-	VPBROADCASTD  328(R9)(R10*1), Z9
-	VPSUBD        Z11, Z9, Z9
-	VPSRAD        $0x07, Z9, Z11
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z11, Z9, Z9
-	VPBROADCASTD  332(R9)(R10*2), Z12
-	VPBROADCASTD  328(R9)(R10*2), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPSRLD        $0x01, 960(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 304(R9), Z12, Z8
-	VPDPBUSD.BCST 304(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 304(R9)(R10*2), Z12, Z11
-	PREFETCHT1    17280(R8)
-	PREFETCHT0    2944(R8)
-	VPSLLD        $0x03, 960(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 308(R9), Z12, Z8
-	VPDPBUSD.BCST 308(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 308(R9)(R10*2), Z12, Z11
-	VPSRLD        $0x03, 960(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 312(R9), Z10, Z8
-	VPDPBUSD.BCST 312(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 312(R9)(R10*2), Z10, Z11
-	VPSLLD        $0x01, 960(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 316(R9), Z10, Z8
-	VPDPBUSD.BCST 316(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 316(R9)(R10*2), Z10, Z11
-	VPSRLD        $0x14, 64(R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   320(R9), Z7, Z10
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z10, Z8, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z7, Z8
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z8, Z9, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z7, Z7
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z7, Z11, Z5
-	VPMOVZXWD     32(DI), Z7
-	VPSLLD        $0x04, 64(R8), Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-	VPSLLD        $0x11, Z7, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VMOVDQU32     64(R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x10, Z7, Z7
-	VPSRAD        $0x1f, Z7, Z7
-	VPANDD        Z2, Z7, Z7
-
-	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  380(R9)(R10*1), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  380(R9)(R10*2), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	PREFETCHT1    17344(R8)
-	PREFETCHT0    3008(R8)
-	VPSRLD        $0x01, 1024(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 336(R9), Z14, Z11
-	VPDPBUSD.BCST 336(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 336(R9)(R10*2), Z14, Z13
-	VPSLLD        $0x03, 1024(R8), Z14
-	VPTERNLOGD    $0xea, Z8, Z1, Z14
-	VPDPBUSD.BCST 340(R9), Z14, Z11
-	VPDPBUSD.BCST 340(R9)(R10*1), Z14, Z12
-	VPDPBUSD.BCST 340(R9)(R10*2), Z14, Z13
-	VPSRLD        $0x03, 1024(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 344(R9), Z8, Z11
-	VPDPBUSD.BCST 344(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 344(R9)(R10*2), Z8, Z13
-	VPSLLD        $0x01, 1024(R8), Z8
-	VPTERNLOGD    $0xea, Z9, Z1, Z8
-	VPDPBUSD.BCST 348(R9), Z8, Z11
-	VPDPBUSD.BCST 348(R9)(R10*1), Z8, Z12
-	VPDPBUSD.BCST 348(R9)(R10*2), Z8, Z13
-	VPSRLD        $0x18, 64(R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z6, Z8, Z8
-	VMULPS.BCST   368(R9), Z8, Z9
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z4
-	VMULPS.BCST   368(R9)(R10*2), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z5
-
-	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z9
-	VPBROADCASTD  376(R9), Z8
-	VPSUBD        Z9, Z8, Z8
-	VPSRAD        $0x07, Z8, Z9
-	VPSRAD        $0x04, Z8, Z8
-	VPADDD        Z9, Z8, Z8
-	VPBROADCASTD  380(R9)(R10*1), Z11
-	VPBROADCASTD  376(R9)(R10*1), Z9
-	VPSUBD        Z11, Z9, Z9
-	VPSRAD        $0x07, Z9, Z11
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z11, Z9, Z9
-	VPBROADCASTD  380(R9)(R10*2), Z12
-	VPBROADCASTD  376(R9)(R10*2), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	PREFETCHT1    17408(R8)
-	PREFETCHT0    3072(R8)
-	VPSRLD        $0x01, 1088(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 352(R9), Z12, Z8
-	VPDPBUSD.BCST 352(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 352(R9)(R10*2), Z12, Z11
-	VPSLLD        $0x03, 1088(R8), Z12
-	VPTERNLOGD    $0xea, Z10, Z1, Z12
-	VPDPBUSD.BCST 356(R9), Z12, Z8
-	VPDPBUSD.BCST 356(R9)(R10*1), Z12, Z9
-	VPDPBUSD.BCST 356(R9)(R10*2), Z12, Z11
-	VPSRLD        $0x03, 1088(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 360(R9), Z10, Z8
-	VPDPBUSD.BCST 360(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 360(R9)(R10*2), Z10, Z11
-	PREFETCHT1    17472(R8)
-	PREFETCHT0    3136(R8)
-	VPSLLD        $0x01, 1088(R8), Z10
-	VPTERNLOGD    $0xea, Z7, Z1, Z10
-	VPDPBUSD.BCST 364(R9), Z10, Z8
-	VPDPBUSD.BCST 364(R9)(R10*1), Z10, Z9
-	VPDPBUSD.BCST 364(R9)(R10*2), Z10, Z11
-	VPSRLD        $0x1c, 64(R8), Z7
-	VPERMPS       Z0, Z7, Z7
-	VMULPS        Z6, Z7, Z7
-	VMULPS.BCST   368(R9), Z7, Z6
-	VCVTDQ2PS     Z8, Z8
-	VFMADD231PS   Z6, Z8, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z7, Z6
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z6, Z9, Z4
-	VMULPS.BCST   368(R9)(R10*2), Z7, Z6
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z6, Z11, Z5
-	ADDQ          $0x00000180, R9
-	ADDQ          $0x40, DI
-	ADDQ          $0x00000480, R8
-	DECQ          R11
-	JNZ           block
-	MOVQ          64(AX), DI
-	VMOVUPS       Z3, (CX)
-	VMOVUPS       Z4, (CX)(DI*1)
-	VMOVUPS       Z5, (CX)(DI*2)
-	ADDQ          $0x40, CX
-	ADDQ          16(AX), BX
-	ADDQ          16(AX), SI
-	DECQ          DX
-	JNZ           tile
-	VZEROUPPER
-	RET
-
-// func Gemv_iq1_mx16_q8x_16x4_avx512vnni(a *byte)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_iq1_mx16_q8x_16x4_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ      a+0(FP), AX
-	MOVQ      56(AX), CX
-	MOVQ      24(AX), DX
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
-	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
-	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
-
-tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
-	MOVQ   40(AX), R9
-	MOVQ   48(AX), R10
-	LEAQ   (R10)(R10*2), R11
-	MOVQ   32(AX), R12
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-
-block:
-	VCVTPH2PS (DI), Z7
-	VPMOVZXWD 32(DI), Z8
-	VPSLLD    $0x1c, (R8), Z9
-	VPSRAD    $0x1f, Z9, Z9
-	VPANDD    Z2, Z9, Z9
-	VPSLLD    $0x1f, Z8, Z10
-	VPSRAD    $0x1f, Z10, Z10
-	VPANDD    Z2, Z10, Z10
-	VPSLLD    $0x18, (R8), Z11
-	VPSRAD    $0x1f, Z11, Z11
-	VPANDD    Z2, Z11, Z11
-	VPSLLD    $0x1e, Z8, Z8
-	VPSRAD    $0x1f, Z8, Z8
-	VPANDD    Z2, Z8, Z8
-
-	// sub-block 0, scale 0
-	VPBROADCASTD  44(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  44(R9)(R10*1), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  44(R9)(R10*2), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  44(R9)(R11*1), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPSRLD        $0x01, 128(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST (R9), Z16, Z12
-	VPDPBUSD.BCST (R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST (R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST (R9)(R11*1), Z16, Z15
-	VPSLLD        $0x03, 128(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 4(R9), Z16, Z12
-	VPDPBUSD.BCST 4(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 4(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 4(R9)(R11*1), Z16, Z15
-	VPSRLD        $0x03, 128(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 8(R9), Z9, Z12
-	VPDPBUSD.BCST 8(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 8(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 8(R9)(R11*1), Z9, Z15
-	PREFETCHT1    16384(R8)
-	PREFETCHT0    2048(R8)
-	VPSLLD        $0x01, 128(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 12(R9), Z9, Z12
-	VPDPBUSD.BCST 12(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 12(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 12(R9)(R11*1), Z9, Z15
-	VMOVDQU32     (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   32(R9), Z9, Z10
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z10, Z12, Z3
-	VMULPS.BCST   32(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z4
-	VMULPS.BCST   32(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z5
-	VMULPS.BCST   32(R9)(R11*1), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-
-	// sub-block 0, scale 1
-	VPBROADCASTD  44(R9), Z10
-	VPBROADCASTD  40(R9), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  44(R9)(R10*1), Z12
-	VPBROADCASTD  40(R9)(R10*1), Z10
-	VPSUBD        Z12, Z10, Z10
-	VPSRAD        $0x07, Z10, Z12
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z12, Z10, Z10
-	VPBROADCASTD  44(R9)(R10*2), Z13
-	VPBROADCASTD  40(R9)(R10*2), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  44(R9)(R11*1), Z14
-	VPBROADCASTD  40(R9)(R11*1), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPSRLD        $0x01, 192(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 16(R9), Z14, Z9
-	VPDPBUSD.BCST 16(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 16(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 16(R9)(R11*1), Z14, Z13
-	VPSLLD        $0x03, 192(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 20(R9), Z14, Z9
-	VPDPBUSD.BCST 20(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 20(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 20(R9)(R11*1), Z14, Z13
-	VPSRLD        $0x03, 192(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 24(R9), Z11, Z9
-	VPDPBUSD.BCST 24(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 24(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 24(R9)(R11*1), Z11, Z13
-	PREFETCHT1    16448(R8)
-	PREFETCHT0    2112(R8)
-	VPSLLD        $0x01, 192(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 28(R9), Z11, Z9
-	VPDPBUSD.BCST 28(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 28(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 28(R9)(R11*1), Z11, Z13
-	VPSRLD        $0x04, (R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   32(R9), Z8, Z11
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z11, Z9, Z3
-	VMULPS.BCST   32(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z4
-	VMULPS.BCST   32(R9)(R10*2), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z5
-	VMULPS.BCST   32(R9)(R11*1), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z6
-	VPMOVZXWD     32(DI), Z8
-	VPSLLD        $0x14, (R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x1d, Z8, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x10, (R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x1c, Z8, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-
-	// sub-block 1, scale 0
-	VPBROADCASTD  92(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  92(R9)(R10*1), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  92(R9)(R10*2), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  92(R9)(R11*1), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPSRLD        $0x01, 256(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 48(R9), Z16, Z12
-	VPDPBUSD.BCST 48(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 48(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 48(R9)(R11*1), Z16, Z15
-	VPSLLD        $0x03, 256(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 52(R9), Z16, Z12
-	VPDPBUSD.BCST 52(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 52(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 52(R9)(R11*1), Z16, Z15
-	PREFETCHT1    16512(R8)
-	PREFETCHT0    2176(R8)
-	VPSRLD        $0x03, 256(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 56(R9), Z9, Z12
-	VPDPBUSD.BCST 56(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 56(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 56(R9)(R11*1), Z9, Z15
-	VPSLLD        $0x01, 256(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 60(R9), Z9, Z12
-	VPDPBUSD.BCST 60(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 60(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 60(R9)(R11*1), Z9, Z15
-	VPSRLD        $0x08, (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   80(R9), Z9, Z10
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z10, Z12, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z5
-	VMULPS.BCST   80(R9)(R11*1), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-
-	// sub-block 1, scale 1
-	VPBROADCASTD  92(R9), Z10
-	VPBROADCASTD  88(R9), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  92(R9)(R10*1), Z12
-	VPBROADCASTD  88(R9)(R10*1), Z10
-	VPSUBD        Z12, Z10, Z10
-	VPSRAD        $0x07, Z10, Z12
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z12, Z10, Z10
-	VPBROADCASTD  92(R9)(R10*2), Z13
-	VPBROADCASTD  88(R9)(R10*2), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  92(R9)(R11*1), Z14
-	VPBROADCASTD  88(R9)(R11*1), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPSRLD        $0x01, 320(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 64(R9), Z14, Z9
-	VPDPBUSD.BCST 64(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 64(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 64(R9)(R11*1), Z14, Z13
-	VPSLLD        $0x03, 320(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 68(R9), Z14, Z9
-	VPDPBUSD.BCST 68(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 68(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 68(R9)(R11*1), Z14, Z13
-	PREFETCHT1    16576(R8)
-	PREFETCHT0    2240(R8)
-	VPSRLD        $0x03, 320(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 72(R9), Z11, Z9
-	VPDPBUSD.BCST 72(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 72(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 72(R9)(R11*1), Z11, Z13
-	VPSLLD        $0x01, 320(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 76(R9), Z11, Z9
-	VPDPBUSD.BCST 76(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 76(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 76(R9)(R11*1), Z11, Z13
-	VPSRLD        $0x0c, (R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   80(R9), Z8, Z11
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z11, Z9, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z5
-	VMULPS.BCST   80(R9)(R11*1), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z6
-	VPMOVZXWD     32(DI), Z8
-	VPSLLD        $0x0c, (R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x1b, Z8, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x08, (R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x1a, Z8, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-
-	// sub-block 2, scale 0
-	VPBROADCASTD  140(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  140(R9)(R10*1), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  140(R9)(R10*2), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  140(R9)(R11*1), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPSRLD        $0x01, 384(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 96(R9), Z16, Z12
-	VPDPBUSD.BCST 96(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 96(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 96(R9)(R11*1), Z16, Z15
-	PREFETCHT1    16640(R8)
-	PREFETCHT0    2304(R8)
-	VPSLLD        $0x03, 384(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 100(R9), Z16, Z12
-	VPDPBUSD.BCST 100(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 100(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 100(R9)(R11*1), Z16, Z15
-	VPSRLD        $0x03, 384(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 104(R9), Z9, Z12
-	VPDPBUSD.BCST 104(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 104(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 104(R9)(R11*1), Z9, Z15
-	VPSLLD        $0x01, 384(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 108(R9), Z9, Z12
-	VPDPBUSD.BCST 108(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 108(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 108(R9)(R11*1), Z9, Z15
-	VPSRLD        $0x10, (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   128(R9), Z9, Z10
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z10, Z12, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z5
-	VMULPS.BCST   128(R9)(R11*1), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-
-	// sub-block 2, scale 1
-	VPBROADCASTD  140(R9), Z10
-	VPBROADCASTD  136(R9), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  140(R9)(R10*1), Z12
-	VPBROADCASTD  136(R9)(R10*1), Z10
-	VPSUBD        Z12, Z10, Z10
-	VPSRAD        $0x07, Z10, Z12
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z12, Z10, Z10
-	VPBROADCASTD  140(R9)(R10*2), Z13
-	VPBROADCASTD  136(R9)(R10*2), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  140(R9)(R11*1), Z14
-	VPBROADCASTD  136(R9)(R11*1), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPSRLD        $0x01, 448(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 112(R9), Z14, Z9
-	VPDPBUSD.BCST 112(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 112(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 112(R9)(R11*1), Z14, Z13
-	PREFETCHT1    16704(R8)
-	PREFETCHT0    2368(R8)
-	VPSLLD        $0x03, 448(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 116(R9), Z14, Z9
-	VPDPBUSD.BCST 116(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 116(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 116(R9)(R11*1), Z14, Z13
-	VPSRLD        $0x03, 448(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 120(R9), Z11, Z9
-	VPDPBUSD.BCST 120(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 120(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 120(R9)(R11*1), Z11, Z13
-	VPSLLD        $0x01, 448(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 124(R9), Z11, Z9
-	VPDPBUSD.BCST 124(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 124(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 124(R9)(R11*1), Z11, Z13
-	VPSRLD        $0x14, (R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   128(R9), Z8, Z11
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z11, Z9, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z5
-	VMULPS.BCST   128(R9)(R11*1), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z6
-	VPMOVZXWD     32(DI), Z8
-	VPSLLD        $0x04, (R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x19, Z8, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VMOVDQU32     (R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x18, Z8, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-
-	// sub-block 3, scale 0
-	VPBROADCASTD  188(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  188(R9)(R10*1), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  188(R9)(R10*2), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  188(R9)(R11*1), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	PREFETCHT1    16768(R8)
-	PREFETCHT0    2432(R8)
-	VPSRLD        $0x01, 512(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 144(R9), Z16, Z12
-	VPDPBUSD.BCST 144(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 144(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 144(R9)(R11*1), Z16, Z15
-	VPSLLD        $0x03, 512(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 148(R9), Z16, Z12
-	VPDPBUSD.BCST 148(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 148(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 148(R9)(R11*1), Z16, Z15
-	VPSRLD        $0x03, 512(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 152(R9), Z9, Z12
-	VPDPBUSD.BCST 152(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 152(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 152(R9)(R11*1), Z9, Z15
-	VPSLLD        $0x01, 512(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 156(R9), Z9, Z12
-	VPDPBUSD.BCST 156(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 156(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 156(R9)(R11*1), Z9, Z15
-	VPSRLD        $0x18, (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   176(R9), Z9, Z10
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z10, Z12, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z5
-	VMULPS.BCST   176(R9)(R11*1), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-
-	// sub-block 3, scale 1
-	VPBROADCASTD  188(R9), Z10
-	VPBROADCASTD  184(R9), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  188(R9)(R10*1), Z12
-	VPBROADCASTD  184(R9)(R10*1), Z10
-	VPSUBD        Z12, Z10, Z10
-	VPSRAD        $0x07, Z10, Z12
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z12, Z10, Z10
-	VPBROADCASTD  188(R9)(R10*2), Z13
-	VPBROADCASTD  184(R9)(R10*2), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  188(R9)(R11*1), Z14
-	VPBROADCASTD  184(R9)(R11*1), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	PREFETCHT1    16832(R8)
-	PREFETCHT0    2496(R8)
-	VPSRLD        $0x01, 576(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 160(R9), Z14, Z9
-	VPDPBUSD.BCST 160(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 160(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 160(R9)(R11*1), Z14, Z13
-	VPSLLD        $0x03, 576(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 164(R9), Z14, Z9
-	VPDPBUSD.BCST 164(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 164(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 164(R9)(R11*1), Z14, Z13
-	VPSRLD        $0x03, 576(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 168(R9), Z11, Z9
-	VPDPBUSD.BCST 168(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 168(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 168(R9)(R11*1), Z11, Z13
-	PREFETCHT1    16896(R8)
-	PREFETCHT0    2560(R8)
-	VPSLLD        $0x01, 576(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 172(R9), Z11, Z9
-	VPDPBUSD.BCST 172(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 172(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 172(R9)(R11*1), Z11, Z13
-	VPSRLD        $0x1c, (R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   176(R9), Z8, Z11
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z11, Z9, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z5
-	VMULPS.BCST   176(R9)(R11*1), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z6
-	VPMOVZXWD     32(DI), Z8
-	VPSLLD        $0x1c, 64(R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x17, Z8, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x18, 64(R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x16, Z8, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-
-	// sub-block 4, scale 0
-	VPBROADCASTD  236(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  236(R9)(R10*1), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  236(R9)(R10*2), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  236(R9)(R11*1), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPSRLD        $0x01, 640(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 192(R9), Z16, Z12
-	VPDPBUSD.BCST 192(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 192(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 192(R9)(R11*1), Z16, Z15
-	VPSLLD        $0x03, 640(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 196(R9), Z16, Z12
-	VPDPBUSD.BCST 196(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 196(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 196(R9)(R11*1), Z16, Z15
-	VPSRLD        $0x03, 640(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 200(R9), Z9, Z12
-	VPDPBUSD.BCST 200(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 200(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 200(R9)(R11*1), Z9, Z15
-	PREFETCHT1    16960(R8)
-	PREFETCHT0    2624(R8)
-	VPSLLD        $0x01, 640(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 204(R9), Z9, Z12
-	VPDPBUSD.BCST 204(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 204(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 204(R9)(R11*1), Z9, Z15
-	VMOVDQU32     64(R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   224(R9), Z9, Z10
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z10, Z12, Z3
-	VMULPS.BCST   224(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z4
-	VMULPS.BCST   224(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z5
-	VMULPS.BCST   224(R9)(R11*1), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-
-	// sub-block 4, scale 1
-	VPBROADCASTD  236(R9), Z10
-	VPBROADCASTD  232(R9), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  236(R9)(R10*1), Z12
-	VPBROADCASTD  232(R9)(R10*1), Z10
-	VPSUBD        Z12, Z10, Z10
-	VPSRAD        $0x07, Z10, Z12
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z12, Z10, Z10
-	VPBROADCASTD  236(R9)(R10*2), Z13
-	VPBROADCASTD  232(R9)(R10*2), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  236(R9)(R11*1), Z14
-	VPBROADCASTD  232(R9)(R11*1), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPSRLD        $0x01, 704(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 208(R9), Z14, Z9
-	VPDPBUSD.BCST 208(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 208(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 208(R9)(R11*1), Z14, Z13
-	VPSLLD        $0x03, 704(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 212(R9), Z14, Z9
-	VPDPBUSD.BCST 212(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 212(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 212(R9)(R11*1), Z14, Z13
-	VPSRLD        $0x03, 704(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 216(R9), Z11, Z9
-	VPDPBUSD.BCST 216(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 216(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 216(R9)(R11*1), Z11, Z13
-	PREFETCHT1    17024(R8)
-	PREFETCHT0    2688(R8)
-	VPSLLD        $0x01, 704(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 220(R9), Z11, Z9
-	VPDPBUSD.BCST 220(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 220(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 220(R9)(R11*1), Z11, Z13
-	VPSRLD        $0x04, 64(R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   224(R9), Z8, Z11
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z11, Z9, Z3
-	VMULPS.BCST   224(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z4
-	VMULPS.BCST   224(R9)(R10*2), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z5
-	VMULPS.BCST   224(R9)(R11*1), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z6
-	VPMOVZXWD     32(DI), Z8
-	VPSLLD        $0x14, 64(R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x15, Z8, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x10, 64(R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x14, Z8, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-
-	// sub-block 5, scale 0
-	VPBROADCASTD  284(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  284(R9)(R10*1), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  284(R9)(R10*2), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  284(R9)(R11*1), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPSRLD        $0x01, 768(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 240(R9), Z16, Z12
-	VPDPBUSD.BCST 240(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 240(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 240(R9)(R11*1), Z16, Z15
-	VPSLLD        $0x03, 768(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 244(R9), Z16, Z12
-	VPDPBUSD.BCST 244(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 244(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 244(R9)(R11*1), Z16, Z15
-	PREFETCHT1    17088(R8)
-	PREFETCHT0    2752(R8)
-	VPSRLD        $0x03, 768(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 248(R9), Z9, Z12
-	VPDPBUSD.BCST 248(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 248(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 248(R9)(R11*1), Z9, Z15
-	VPSLLD        $0x01, 768(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 252(R9), Z9, Z12
-	VPDPBUSD.BCST 252(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 252(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 252(R9)(R11*1), Z9, Z15
-	VPSRLD        $0x08, 64(R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   272(R9), Z9, Z10
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z10, Z12, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z5
-	VMULPS.BCST   272(R9)(R11*1), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-
-	// sub-block 5, scale 1
-	VPBROADCASTD  284(R9), Z10
-	VPBROADCASTD  280(R9), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  284(R9)(R10*1), Z12
-	VPBROADCASTD  280(R9)(R10*1), Z10
-	VPSUBD        Z12, Z10, Z10
-	VPSRAD        $0x07, Z10, Z12
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z12, Z10, Z10
-	VPBROADCASTD  284(R9)(R10*2), Z13
-	VPBROADCASTD  280(R9)(R10*2), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  284(R9)(R11*1), Z14
-	VPBROADCASTD  280(R9)(R11*1), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPSRLD        $0x01, 832(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 256(R9), Z14, Z9
-	VPDPBUSD.BCST 256(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 256(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 256(R9)(R11*1), Z14, Z13
-	VPSLLD        $0x03, 832(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 260(R9), Z14, Z9
-	VPDPBUSD.BCST 260(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 260(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 260(R9)(R11*1), Z14, Z13
-	PREFETCHT1    17152(R8)
-	PREFETCHT0    2816(R8)
-	VPSRLD        $0x03, 832(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 264(R9), Z11, Z9
-	VPDPBUSD.BCST 264(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 264(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 264(R9)(R11*1), Z11, Z13
-	VPSLLD        $0x01, 832(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 268(R9), Z11, Z9
-	VPDPBUSD.BCST 268(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 268(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 268(R9)(R11*1), Z11, Z13
-	VPSRLD        $0x0c, 64(R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   272(R9), Z8, Z11
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z11, Z9, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z5
-	VMULPS.BCST   272(R9)(R11*1), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z6
-	VPMOVZXWD     32(DI), Z8
-	VPSLLD        $0x0c, 64(R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x13, Z8, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x08, 64(R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x12, Z8, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-
-	// sub-block 6, scale 0
-	VPBROADCASTD  332(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  332(R9)(R10*1), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  332(R9)(R10*2), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  332(R9)(R11*1), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPSRLD        $0x01, 896(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 288(R9), Z16, Z12
-	VPDPBUSD.BCST 288(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 288(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 288(R9)(R11*1), Z16, Z15
-	PREFETCHT1    17216(R8)
-	PREFETCHT0    2880(R8)
-	VPSLLD        $0x03, 896(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 292(R9), Z16, Z12
-	VPDPBUSD.BCST 292(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 292(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 292(R9)(R11*1), Z16, Z15
-	VPSRLD        $0x03, 896(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 296(R9), Z9, Z12
-	VPDPBUSD.BCST 296(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 296(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 296(R9)(R11*1), Z9, Z15
-	VPSLLD        $0x01, 896(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 300(R9), Z9, Z12
-	VPDPBUSD.BCST 300(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 300(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 300(R9)(R11*1), Z9, Z15
-	VPSRLD        $0x10, 64(R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   320(R9), Z9, Z10
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z10, Z12, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z5
-	VMULPS.BCST   320(R9)(R11*1), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-
-	// sub-block 6, scale 1
-	VPBROADCASTD  332(R9), Z10
-	VPBROADCASTD  328(R9), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  332(R9)(R10*1), Z12
-	VPBROADCASTD  328(R9)(R10*1), Z10
-	VPSUBD        Z12, Z10, Z10
-	VPSRAD        $0x07, Z10, Z12
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z12, Z10, Z10
-	VPBROADCASTD  332(R9)(R10*2), Z13
-	VPBROADCASTD  328(R9)(R10*2), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  332(R9)(R11*1), Z14
-	VPBROADCASTD  328(R9)(R11*1), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPSRLD        $0x01, 960(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 304(R9), Z14, Z9
-	VPDPBUSD.BCST 304(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 304(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 304(R9)(R11*1), Z14, Z13
-	PREFETCHT1    17280(R8)
-	PREFETCHT0    2944(R8)
-	VPSLLD        $0x03, 960(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 308(R9), Z14, Z9
-	VPDPBUSD.BCST 308(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 308(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 308(R9)(R11*1), Z14, Z13
-	VPSRLD        $0x03, 960(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 312(R9), Z11, Z9
-	VPDPBUSD.BCST 312(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 312(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 312(R9)(R11*1), Z11, Z13
-	VPSLLD        $0x01, 960(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 316(R9), Z11, Z9
-	VPDPBUSD.BCST 316(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 316(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 316(R9)(R11*1), Z11, Z13
-	VPSRLD        $0x14, 64(R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   320(R9), Z8, Z11
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z11, Z9, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z8, Z9
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z9, Z10, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z8, Z9
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z5
-	VMULPS.BCST   320(R9)(R11*1), Z8, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z6
-	VPMOVZXWD     32(DI), Z8
-	VPSLLD        $0x04, 64(R8), Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
-	VPSLLD        $0x11, Z8, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VMOVDQU32     64(R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x10, Z8, Z8
-	VPSRAD        $0x1f, Z8, Z8
-	VPANDD        Z2, Z8, Z8
-
-	// sub-block 7, scale 0
-	VPBROADCASTD  380(R9), Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  380(R9)(R10*1), Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  380(R9)(R10*2), Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  380(R9)(R11*1), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	PREFETCHT1    17344(R8)
-	PREFETCHT0    3008(R8)
-	VPSRLD        $0x01, 1024(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 336(R9), Z16, Z12
-	VPDPBUSD.BCST 336(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 336(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 336(R9)(R11*1), Z16, Z15
-	VPSLLD        $0x03, 1024(R8), Z16
-	VPTERNLOGD    $0xea, Z9, Z1, Z16
-	VPDPBUSD.BCST 340(R9), Z16, Z12
-	VPDPBUSD.BCST 340(R9)(R10*1), Z16, Z13
-	VPDPBUSD.BCST 340(R9)(R10*2), Z16, Z14
-	VPDPBUSD.BCST 340(R9)(R11*1), Z16, Z15
-	VPSRLD        $0x03, 1024(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 344(R9), Z9, Z12
-	VPDPBUSD.BCST 344(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 344(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 344(R9)(R11*1), Z9, Z15
-	VPSLLD        $0x01, 1024(R8), Z9
-	VPTERNLOGD    $0xea, Z10, Z1, Z9
-	VPDPBUSD.BCST 348(R9), Z9, Z12
-	VPDPBUSD.BCST 348(R9)(R10*1), Z9, Z13
-	VPDPBUSD.BCST 348(R9)(R10*2), Z9, Z14
-	VPDPBUSD.BCST 348(R9)(R11*1), Z9, Z15
-	VPSRLD        $0x18, 64(R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z7, Z9, Z9
-	VMULPS.BCST   368(R9), Z9, Z10
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z10, Z12, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z4
-	VMULPS.BCST   368(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z5
-	VMULPS.BCST   368(R9)(R11*1), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-
-	// sub-block 7, scale 1
-	VPBROADCASTD  380(R9), Z10
-	VPBROADCASTD  376(R9), Z9
-	VPSUBD        Z10, Z9, Z9
-	VPSRAD        $0x07, Z9, Z10
-	VPSRAD        $0x04, Z9, Z9
-	VPADDD        Z10, Z9, Z9
-	VPBROADCASTD  380(R9)(R10*1), Z12
-	VPBROADCASTD  376(R9)(R10*1), Z10
-	VPSUBD        Z12, Z10, Z10
-	VPSRAD        $0x07, Z10, Z12
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z12, Z10, Z10
-	VPBROADCASTD  380(R9)(R10*2), Z13
-	VPBROADCASTD  376(R9)(R10*2), Z12
-	VPSUBD        Z13, Z12, Z12
-	VPSRAD        $0x07, Z12, Z13
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z13, Z12, Z12
-	VPBROADCASTD  380(R9)(R11*1), Z14
-	VPBROADCASTD  376(R9)(R11*1), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	PREFETCHT1    17408(R8)
-	PREFETCHT0    3072(R8)
-	VPSRLD        $0x01, 1088(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 352(R9), Z14, Z9
-	VPDPBUSD.BCST 352(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 352(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 352(R9)(R11*1), Z14, Z13
-	VPSLLD        $0x03, 1088(R8), Z14
-	VPTERNLOGD    $0xea, Z11, Z1, Z14
-	VPDPBUSD.BCST 356(R9), Z14, Z9
-	VPDPBUSD.BCST 356(R9)(R10*1), Z14, Z10
-	VPDPBUSD.BCST 356(R9)(R10*2), Z14, Z12
-	VPDPBUSD.BCST 356(R9)(R11*1), Z14, Z13
-	VPSRLD        $0x03, 1088(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 360(R9), Z11, Z9
-	VPDPBUSD.BCST 360(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 360(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 360(R9)(R11*1), Z11, Z13
-	PREFETCHT1    17472(R8)
-	PREFETCHT0    3136(R8)
-	VPSLLD        $0x01, 1088(R8), Z11
-	VPTERNLOGD    $0xea, Z8, Z1, Z11
-	VPDPBUSD.BCST 364(R9), Z11, Z9
-	VPDPBUSD.BCST 364(R9)(R10*1), Z11, Z10
-	VPDPBUSD.BCST 364(R9)(R10*2), Z11, Z12
-	VPDPBUSD.BCST 364(R9)(R11*1), Z11, Z13
-	VPSRLD        $0x1c, 64(R8), Z8
-	VPERMPS       Z0, Z8, Z8
-	VMULPS        Z7, Z8, Z8
-	VMULPS.BCST   368(R9), Z8, Z7
-	VCVTDQ2PS     Z9, Z9
-	VFMADD231PS   Z7, Z9, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z8, Z7
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z7, Z10, Z4
-	VMULPS.BCST   368(R9)(R10*2), Z8, Z7
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z7, Z12, Z5
-	VMULPS.BCST   368(R9)(R11*1), Z8, Z7
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z7, Z13, Z6
-	ADDQ          $0x00000180, R9
-	ADDQ          $0x40, DI
-	ADDQ          $0x00000480, R8
-	DECQ          R12
-	JNZ           block
-	MOVQ          64(AX), DI
-	LEAQ          (DI)(DI*2), R8
-	VMOVUPS       Z3, (CX)
-	VMOVUPS       Z4, (CX)(DI*1)
-	VMOVUPS       Z5, (CX)(DI*2)
-	VMOVUPS       Z6, (CX)(R8*1)
-	ADDQ          $0x40, CX
-	ADDQ          16(AX), BX
-	ADDQ          16(AX), SI
-	DECQ          DX
-	JNZ           tile
-	VZEROUPPER
-	RET
-
-// func Gemv_iq1_mx16_q8x_16x5_avx512vnni(a *byte)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_iq1_mx16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
-	MOVQ      a+0(FP), AX
-	MOVQ      56(AX), CX
-	MOVQ      24(AX), DX
-	MOVQ      (AX), BX
-	MOVQ      8(AX), SI
-	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
-	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
-	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
-
-tile:
-	MOVQ   BX, DI
-	MOVQ   SI, R8
-	MOVQ   40(AX), R9
-	MOVQ   48(AX), R10
-	LEAQ   (R10)(R10*2), R11
-	MOVQ   32(AX), R12
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
 block:
-	VCVTPH2PS (DI), Z8
-	VPMOVZXWD 32(DI), Z9
-	VPSLLD    $0x1c, (R8), Z10
-	VPSRAD    $0x1f, Z10, Z10
-	VPANDD    Z2, Z10, Z10
-	VPSLLD    $0x1f, Z9, Z11
-	VPSRAD    $0x1f, Z11, Z11
-	VPANDD    Z2, Z11, Z11
-	VPSLLD    $0x18, (R8), Z12
-	VPSRAD    $0x1f, Z12, Z12
-	VPANDD    Z2, Z12, Z12
-	VPSLLD    $0x1e, Z9, Z9
-	VPSRAD    $0x1f, Z9, Z9
-	VPANDD    Z2, Z9, Z9
+	VCVTPH2PS      (DI), Z8
+	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  44(R9), Z13
@@ -3630,159 +1468,80 @@ block:
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  44(R9)(R10*2), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  44(R9)(R11*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  44(R9)(R10*4), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPSRLD        $0x01, 128(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST (R9), Z18, Z13
-	VPDPBUSD.BCST (R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST (R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST (R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST (R9)(R10*4), Z18, Z17
-	VPSLLD        $0x03, 128(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 4(R9), Z18, Z13
-	VPDPBUSD.BCST 4(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 4(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 4(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 4(R9)(R10*4), Z18, Z17
-	VPSRLD        $0x03, 128(R8), Z10
+	VPSRLD        $0x01, 192(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST (R9), Z15, Z13
+	VPDPBUSD.BCST (R9)(R10*1), Z15, Z14
+	VPSLLD        $0x03, 192(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 4(R9), Z15, Z13
+	VPDPBUSD.BCST 4(R9)(R10*1), Z15, Z14
+	VPSRLD        $0x03, 192(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 8(R9), Z10, Z13
 	VPDPBUSD.BCST 8(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 8(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 8(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 8(R9)(R10*4), Z10, Z17
 	PREFETCHT1    16384(R8)
 	PREFETCHT0    2048(R8)
-	VPSLLD        $0x01, 128(R8), Z10
+	VPSLLD        $0x01, 192(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 12(R9), Z10, Z13
 	VPDPBUSD.BCST 12(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 12(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 12(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 12(R9)(R10*4), Z10, Z17
 	VMOVDQU32     (R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z8, Z10, Z10
 	VMULPS.BCST   32(R9), Z10, Z11
 	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z3
-	VMULPS.BCST   32(R9)(R10*1), Z10, Z11
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   32(R9)(R10*1), Z10, Z10
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z4
-	VMULPS.BCST   32(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z5
-	VMULPS.BCST   32(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z6
-	VMULPS.BCST   32(R9)(R10*4), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z7
+	VFMADD231PS   Z10, Z14, Z7
 
 	// sub-block 0, scale 1
-	VPBROADCASTD  44(R9), Z11
-	VPBROADCASTD  40(R9), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  44(R9)(R10*1), Z13
-	VPBROADCASTD  40(R9)(R10*1), Z11
-	VPSUBD        Z13, Z11, Z11
-	VPSRAD        $0x07, Z11, Z13
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z13, Z11, Z11
-	VPBROADCASTD  44(R9)(R10*2), Z14
-	VPBROADCASTD  40(R9)(R10*2), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  44(R9)(R11*1), Z15
-	VPBROADCASTD  40(R9)(R11*1), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  44(R9)(R10*4), Z16
-	VPBROADCASTD  40(R9)(R10*4), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPSRLD        $0x01, 192(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 16(R9), Z16, Z10
-	VPDPBUSD.BCST 16(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 16(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 16(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 16(R9)(R10*4), Z16, Z15
-	VPSLLD        $0x03, 192(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 20(R9), Z16, Z10
-	VPDPBUSD.BCST 20(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 20(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 20(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 20(R9)(R10*4), Z16, Z15
-	VPSRLD        $0x03, 192(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 24(R9), Z12, Z10
-	VPDPBUSD.BCST 24(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 24(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 24(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 24(R9)(R10*4), Z12, Z15
-	PREFETCHT1    16448(R8)
-	PREFETCHT0    2112(R8)
-	VPSLLD        $0x01, 192(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 28(R9), Z12, Z10
-	VPDPBUSD.BCST 28(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 28(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 28(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 28(R9)(R10*4), Z12, Z15
-	VPSRLD        $0x04, (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   32(R9), Z9, Z12
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z12, Z10, Z3
-	VMULPS.BCST   32(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z10, Z11, Z4
-	VMULPS.BCST   32(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z5
-	VMULPS.BCST   32(R9)(R11*1), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z6
-	VMULPS.BCST   32(R9)(R10*4), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z7
-	VPMOVZXWD     32(DI), Z9
-	VPSLLD        $0x14, (R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x1d, Z9, Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x10, (R8), Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VPSLLD        $0x1c, Z9, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
+	VPBROADCASTD   44(R9), Z11
+	VPBROADCASTD   40(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   44(R9)(R10*1), Z13
+	VPBROADCASTD   40(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	VPSRLD         $0x01, 256(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  16(R9), Z13, Z10
+	VPDPBUSD.BCST  16(R9)(R10*1), Z13, Z11
+	VPSLLD         $0x03, 256(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  20(R9), Z13, Z10
+	VPDPBUSD.BCST  20(R9)(R10*1), Z13, Z11
+	PREFETCHT1     16448(R8)
+	PREFETCHT0     2112(R8)
+	VPSRLD         $0x03, 256(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  24(R9), Z12, Z10
+	VPDPBUSD.BCST  24(R9)(R10*1), Z12, Z11
+	VPSLLD         $0x01, 256(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  28(R9), Z12, Z10
+	VPDPBUSD.BCST  28(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x04, (R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    32(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    32(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_1_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
 
 	// sub-block 1, scale 0
 	VPBROADCASTD  92(R9), Z13
@@ -3793,159 +1552,80 @@ block:
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  92(R9)(R10*2), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  92(R9)(R11*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  92(R9)(R10*4), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPSRLD        $0x01, 256(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 48(R9), Z18, Z13
-	VPDPBUSD.BCST 48(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 48(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 48(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 48(R9)(R10*4), Z18, Z17
-	VPSLLD        $0x03, 256(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 52(R9), Z18, Z13
-	VPDPBUSD.BCST 52(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 52(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 52(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 52(R9)(R10*4), Z18, Z17
+	VPSRLD        $0x01, 320(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 48(R9), Z15, Z13
+	VPDPBUSD.BCST 48(R9)(R10*1), Z15, Z14
+	VPSLLD        $0x03, 320(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 52(R9), Z15, Z13
+	VPDPBUSD.BCST 52(R9)(R10*1), Z15, Z14
 	PREFETCHT1    16512(R8)
 	PREFETCHT0    2176(R8)
-	VPSRLD        $0x03, 256(R8), Z10
+	VPSRLD        $0x03, 320(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 56(R9), Z10, Z13
 	VPDPBUSD.BCST 56(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 56(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 56(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 56(R9)(R10*4), Z10, Z17
-	VPSLLD        $0x01, 256(R8), Z10
+	VPSLLD        $0x01, 320(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 60(R9), Z10, Z13
 	VPDPBUSD.BCST 60(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 60(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 60(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 60(R9)(R10*4), Z10, Z17
 	VPSRLD        $0x08, (R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z8, Z10, Z10
 	VMULPS.BCST   80(R9), Z10, Z11
 	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z10, Z11
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   80(R9)(R10*1), Z10, Z10
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z5
-	VMULPS.BCST   80(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z6
-	VMULPS.BCST   80(R9)(R10*4), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z7
+	VFMADD231PS   Z10, Z14, Z7
 
 	// sub-block 1, scale 1
-	VPBROADCASTD  92(R9), Z11
-	VPBROADCASTD  88(R9), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  92(R9)(R10*1), Z13
-	VPBROADCASTD  88(R9)(R10*1), Z11
-	VPSUBD        Z13, Z11, Z11
-	VPSRAD        $0x07, Z11, Z13
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z13, Z11, Z11
-	VPBROADCASTD  92(R9)(R10*2), Z14
-	VPBROADCASTD  88(R9)(R10*2), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  92(R9)(R11*1), Z15
-	VPBROADCASTD  88(R9)(R11*1), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  92(R9)(R10*4), Z16
-	VPBROADCASTD  88(R9)(R10*4), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPSRLD        $0x01, 320(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 64(R9), Z16, Z10
-	VPDPBUSD.BCST 64(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 64(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 64(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 64(R9)(R10*4), Z16, Z15
-	VPSLLD        $0x03, 320(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 68(R9), Z16, Z10
-	VPDPBUSD.BCST 68(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 68(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 68(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 68(R9)(R10*4), Z16, Z15
-	PREFETCHT1    16576(R8)
-	PREFETCHT0    2240(R8)
-	VPSRLD        $0x03, 320(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 72(R9), Z12, Z10
-	VPDPBUSD.BCST 72(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 72(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 72(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 72(R9)(R10*4), Z12, Z15
-	VPSLLD        $0x01, 320(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 76(R9), Z12, Z10
-	VPDPBUSD.BCST 76(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 76(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 76(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 76(R9)(R10*4), Z12, Z15
-	VPSRLD        $0x0c, (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   80(R9), Z9, Z12
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z12, Z10, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z10, Z11, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z5
-	VMULPS.BCST   80(R9)(R11*1), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z6
-	VMULPS.BCST   80(R9)(R10*4), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z7
-	VPMOVZXWD     32(DI), Z9
-	VPSLLD        $0x0c, (R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x1b, Z9, Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x08, (R8), Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VPSLLD        $0x1a, Z9, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
+	VPBROADCASTD   92(R9), Z11
+	VPBROADCASTD   88(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   92(R9)(R10*1), Z13
+	VPBROADCASTD   88(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	VPSRLD         $0x01, 384(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  64(R9), Z13, Z10
+	VPDPBUSD.BCST  64(R9)(R10*1), Z13, Z11
+	PREFETCHT1     16576(R8)
+	PREFETCHT0     2240(R8)
+	VPSLLD         $0x03, 384(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  68(R9), Z13, Z10
+	VPDPBUSD.BCST  68(R9)(R10*1), Z13, Z11
+	VPSRLD         $0x03, 384(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  72(R9), Z12, Z10
+	VPDPBUSD.BCST  72(R9)(R10*1), Z12, Z11
+	VPSLLD         $0x01, 384(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  76(R9), Z12, Z10
+	VPDPBUSD.BCST  76(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x0c, (R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    80(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    80(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
 
 	// sub-block 2, scale 0
 	VPBROADCASTD  140(R9), Z13
@@ -3956,159 +1636,82 @@ block:
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  140(R9)(R10*2), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  140(R9)(R11*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  140(R9)(R10*4), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPSRLD        $0x01, 384(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 96(R9), Z18, Z13
-	VPDPBUSD.BCST 96(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 96(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 96(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 96(R9)(R10*4), Z18, Z17
 	PREFETCHT1    16640(R8)
 	PREFETCHT0    2304(R8)
-	VPSLLD        $0x03, 384(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 100(R9), Z18, Z13
-	VPDPBUSD.BCST 100(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 100(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 100(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 100(R9)(R10*4), Z18, Z17
-	VPSRLD        $0x03, 384(R8), Z10
+	VPSRLD        $0x01, 448(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 96(R9), Z15, Z13
+	VPDPBUSD.BCST 96(R9)(R10*1), Z15, Z14
+	VPSLLD        $0x03, 448(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 100(R9), Z15, Z13
+	VPDPBUSD.BCST 100(R9)(R10*1), Z15, Z14
+	VPSRLD        $0x03, 448(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 104(R9), Z10, Z13
 	VPDPBUSD.BCST 104(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 104(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 104(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 104(R9)(R10*4), Z10, Z17
-	VPSLLD        $0x01, 384(R8), Z10
+	VPSLLD        $0x01, 448(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 108(R9), Z10, Z13
 	VPDPBUSD.BCST 108(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 108(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 108(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 108(R9)(R10*4), Z10, Z17
 	VPSRLD        $0x10, (R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z8, Z10, Z10
 	VMULPS.BCST   128(R9), Z10, Z11
 	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z10, Z11
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   128(R9)(R10*1), Z10, Z10
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z5
-	VMULPS.BCST   128(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z6
-	VMULPS.BCST   128(R9)(R10*4), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z7
+	VFMADD231PS   Z10, Z14, Z7
 
 	// sub-block 2, scale 1
-	VPBROADCASTD  140(R9), Z11
-	VPBROADCASTD  136(R9), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  140(R9)(R10*1), Z13
-	VPBROADCASTD  136(R9)(R10*1), Z11
-	VPSUBD        Z13, Z11, Z11
-	VPSRAD        $0x07, Z11, Z13
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z13, Z11, Z11
-	VPBROADCASTD  140(R9)(R10*2), Z14
-	VPBROADCASTD  136(R9)(R10*2), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  140(R9)(R11*1), Z15
-	VPBROADCASTD  136(R9)(R11*1), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  140(R9)(R10*4), Z16
-	VPBROADCASTD  136(R9)(R10*4), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPSRLD        $0x01, 448(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 112(R9), Z16, Z10
-	VPDPBUSD.BCST 112(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 112(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 112(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 112(R9)(R10*4), Z16, Z15
-	PREFETCHT1    16704(R8)
-	PREFETCHT0    2368(R8)
-	VPSLLD        $0x03, 448(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 116(R9), Z16, Z10
-	VPDPBUSD.BCST 116(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 116(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 116(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 116(R9)(R10*4), Z16, Z15
-	VPSRLD        $0x03, 448(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 120(R9), Z12, Z10
-	VPDPBUSD.BCST 120(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 120(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 120(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 120(R9)(R10*4), Z12, Z15
-	VPSLLD        $0x01, 448(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 124(R9), Z12, Z10
-	VPDPBUSD.BCST 124(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 124(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 124(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 124(R9)(R10*4), Z12, Z15
-	VPSRLD        $0x14, (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   128(R9), Z9, Z12
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z12, Z10, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z10, Z11, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z5
-	VMULPS.BCST   128(R9)(R11*1), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z6
-	VMULPS.BCST   128(R9)(R10*4), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z7
-	VPMOVZXWD     32(DI), Z9
-	VPSLLD        $0x04, (R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x19, Z9, Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VMOVDQU32     (R8), Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VPSLLD        $0x18, Z9, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
+	VPBROADCASTD   140(R9), Z11
+	VPBROADCASTD   136(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   140(R9)(R10*1), Z13
+	VPBROADCASTD   136(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	PREFETCHT1     16704(R8)
+	PREFETCHT0     2368(R8)
+	VPSRLD         $0x01, 512(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  112(R9), Z13, Z10
+	VPDPBUSD.BCST  112(R9)(R10*1), Z13, Z11
+	VPSLLD         $0x03, 512(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  116(R9), Z13, Z10
+	VPDPBUSD.BCST  116(R9)(R10*1), Z13, Z11
+	VPSRLD         $0x03, 512(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  120(R9), Z12, Z10
+	VPDPBUSD.BCST  120(R9)(R10*1), Z12, Z11
+	PREFETCHT1     16768(R8)
+	PREFETCHT0     2432(R8)
+	VPSLLD         $0x01, 512(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  124(R9), Z12, Z10
+	VPDPBUSD.BCST  124(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x14, (R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    128(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    128(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
 
 	// sub-block 3, scale 0
 	VPBROADCASTD  188(R9), Z13
@@ -4119,161 +1722,80 @@ block:
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  188(R9)(R10*2), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  188(R9)(R11*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  188(R9)(R10*4), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	PREFETCHT1    16768(R8)
-	PREFETCHT0    2432(R8)
-	VPSRLD        $0x01, 512(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 144(R9), Z18, Z13
-	VPDPBUSD.BCST 144(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 144(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 144(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 144(R9)(R10*4), Z18, Z17
-	VPSLLD        $0x03, 512(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 148(R9), Z18, Z13
-	VPDPBUSD.BCST 148(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 148(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 148(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 148(R9)(R10*4), Z18, Z17
-	VPSRLD        $0x03, 512(R8), Z10
+	VPSRLD        $0x01, 576(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 144(R9), Z15, Z13
+	VPDPBUSD.BCST 144(R9)(R10*1), Z15, Z14
+	VPSLLD        $0x03, 576(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 148(R9), Z15, Z13
+	VPDPBUSD.BCST 148(R9)(R10*1), Z15, Z14
+	PREFETCHT1    16832(R8)
+	PREFETCHT0    2496(R8)
+	VPSRLD        $0x03, 576(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 152(R9), Z10, Z13
 	VPDPBUSD.BCST 152(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 152(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 152(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 152(R9)(R10*4), Z10, Z17
-	VPSLLD        $0x01, 512(R8), Z10
+	VPSLLD        $0x01, 576(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 156(R9), Z10, Z13
 	VPDPBUSD.BCST 156(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 156(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 156(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 156(R9)(R10*4), Z10, Z17
 	VPSRLD        $0x18, (R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z8, Z10, Z10
 	VMULPS.BCST   176(R9), Z10, Z11
 	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z10, Z11
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   176(R9)(R10*1), Z10, Z10
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z5
-	VMULPS.BCST   176(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z6
-	VMULPS.BCST   176(R9)(R10*4), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z7
+	VFMADD231PS   Z10, Z14, Z7
 
 	// sub-block 3, scale 1
-	VPBROADCASTD  188(R9), Z11
-	VPBROADCASTD  184(R9), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  188(R9)(R10*1), Z13
-	VPBROADCASTD  184(R9)(R10*1), Z11
-	VPSUBD        Z13, Z11, Z11
-	VPSRAD        $0x07, Z11, Z13
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z13, Z11, Z11
-	VPBROADCASTD  188(R9)(R10*2), Z14
-	VPBROADCASTD  184(R9)(R10*2), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  188(R9)(R11*1), Z15
-	VPBROADCASTD  184(R9)(R11*1), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  188(R9)(R10*4), Z16
-	VPBROADCASTD  184(R9)(R10*4), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	PREFETCHT1    16832(R8)
-	PREFETCHT0    2496(R8)
-	VPSRLD        $0x01, 576(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 160(R9), Z16, Z10
-	VPDPBUSD.BCST 160(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 160(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 160(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 160(R9)(R10*4), Z16, Z15
-	VPSLLD        $0x03, 576(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 164(R9), Z16, Z10
-	VPDPBUSD.BCST 164(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 164(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 164(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 164(R9)(R10*4), Z16, Z15
-	VPSRLD        $0x03, 576(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 168(R9), Z12, Z10
-	VPDPBUSD.BCST 168(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 168(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 168(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 168(R9)(R10*4), Z12, Z15
-	PREFETCHT1    16896(R8)
-	PREFETCHT0    2560(R8)
-	VPSLLD        $0x01, 576(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 172(R9), Z12, Z10
-	VPDPBUSD.BCST 172(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 172(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 172(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 172(R9)(R10*4), Z12, Z15
-	VPSRLD        $0x1c, (R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   176(R9), Z9, Z12
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z12, Z10, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z10, Z11, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z5
-	VMULPS.BCST   176(R9)(R11*1), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z6
-	VMULPS.BCST   176(R9)(R10*4), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z7
-	VPMOVZXWD     32(DI), Z9
-	VPSLLD        $0x1c, 64(R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x17, Z9, Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x18, 64(R8), Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VPSLLD        $0x16, Z9, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
+	VPBROADCASTD   188(R9), Z11
+	VPBROADCASTD   184(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   188(R9)(R10*1), Z13
+	VPBROADCASTD   184(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	VPSRLD         $0x01, 640(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  160(R9), Z13, Z10
+	VPDPBUSD.BCST  160(R9)(R10*1), Z13, Z11
+	VPSLLD         $0x03, 640(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  164(R9), Z13, Z10
+	VPDPBUSD.BCST  164(R9)(R10*1), Z13, Z11
+	PREFETCHT1     16896(R8)
+	PREFETCHT0     2560(R8)
+	VPSRLD         $0x03, 640(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  168(R9), Z12, Z10
+	VPDPBUSD.BCST  168(R9)(R10*1), Z12, Z11
+	VPSLLD         $0x01, 640(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  172(R9), Z12, Z10
+	VPDPBUSD.BCST  172(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x1c, (R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    176(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    176(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
 
 	// sub-block 4, scale 0
 	VPBROADCASTD  236(R9), Z13
@@ -4284,159 +1806,80 @@ block:
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  236(R9)(R10*2), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  236(R9)(R11*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  236(R9)(R10*4), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPSRLD        $0x01, 640(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 192(R9), Z18, Z13
-	VPDPBUSD.BCST 192(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 192(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 192(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 192(R9)(R10*4), Z18, Z17
-	VPSLLD        $0x03, 640(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 196(R9), Z18, Z13
-	VPDPBUSD.BCST 196(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 196(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 196(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 196(R9)(R10*4), Z18, Z17
-	VPSRLD        $0x03, 640(R8), Z10
+	VPSRLD        $0x01, 704(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 192(R9), Z15, Z13
+	VPDPBUSD.BCST 192(R9)(R10*1), Z15, Z14
+	PREFETCHT1    16960(R8)
+	PREFETCHT0    2624(R8)
+	VPSLLD        $0x03, 704(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 196(R9), Z15, Z13
+	VPDPBUSD.BCST 196(R9)(R10*1), Z15, Z14
+	VPSRLD        $0x03, 704(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 200(R9), Z10, Z13
 	VPDPBUSD.BCST 200(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 200(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 200(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 200(R9)(R10*4), Z10, Z17
-	PREFETCHT1    16960(R8)
-	PREFETCHT0    2624(R8)
-	VPSLLD        $0x01, 640(R8), Z10
+	VPSLLD        $0x01, 704(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 204(R9), Z10, Z13
 	VPDPBUSD.BCST 204(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 204(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 204(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 204(R9)(R10*4), Z10, Z17
 	VMOVDQU32     64(R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z8, Z10, Z10
 	VMULPS.BCST   224(R9), Z10, Z11
 	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z3
-	VMULPS.BCST   224(R9)(R10*1), Z10, Z11
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   224(R9)(R10*1), Z10, Z10
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z4
-	VMULPS.BCST   224(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z5
-	VMULPS.BCST   224(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z6
-	VMULPS.BCST   224(R9)(R10*4), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z7
+	VFMADD231PS   Z10, Z14, Z7
 
 	// sub-block 4, scale 1
-	VPBROADCASTD  236(R9), Z11
-	VPBROADCASTD  232(R9), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  236(R9)(R10*1), Z13
-	VPBROADCASTD  232(R9)(R10*1), Z11
-	VPSUBD        Z13, Z11, Z11
-	VPSRAD        $0x07, Z11, Z13
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z13, Z11, Z11
-	VPBROADCASTD  236(R9)(R10*2), Z14
-	VPBROADCASTD  232(R9)(R10*2), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  236(R9)(R11*1), Z15
-	VPBROADCASTD  232(R9)(R11*1), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  236(R9)(R10*4), Z16
-	VPBROADCASTD  232(R9)(R10*4), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPSRLD        $0x01, 704(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 208(R9), Z16, Z10
-	VPDPBUSD.BCST 208(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 208(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 208(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 208(R9)(R10*4), Z16, Z15
-	VPSLLD        $0x03, 704(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 212(R9), Z16, Z10
-	VPDPBUSD.BCST 212(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 212(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 212(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 212(R9)(R10*4), Z16, Z15
-	VPSRLD        $0x03, 704(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 216(R9), Z12, Z10
-	VPDPBUSD.BCST 216(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 216(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 216(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 216(R9)(R10*4), Z12, Z15
-	PREFETCHT1    17024(R8)
-	PREFETCHT0    2688(R8)
-	VPSLLD        $0x01, 704(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 220(R9), Z12, Z10
-	VPDPBUSD.BCST 220(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 220(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 220(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 220(R9)(R10*4), Z12, Z15
-	VPSRLD        $0x04, 64(R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   224(R9), Z9, Z12
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z12, Z10, Z3
-	VMULPS.BCST   224(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z10, Z11, Z4
-	VMULPS.BCST   224(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z5
-	VMULPS.BCST   224(R9)(R11*1), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z6
-	VMULPS.BCST   224(R9)(R10*4), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z7
-	VPMOVZXWD     32(DI), Z9
-	VPSLLD        $0x14, 64(R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x15, Z9, Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x10, 64(R8), Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VPSLLD        $0x14, Z9, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
+	VPBROADCASTD   236(R9), Z11
+	VPBROADCASTD   232(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   236(R9)(R10*1), Z13
+	VPBROADCASTD   232(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	VPSRLD         $0x01, 768(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  208(R9), Z13, Z10
+	VPDPBUSD.BCST  208(R9)(R10*1), Z13, Z11
+	PREFETCHT1     17024(R8)
+	PREFETCHT0     2688(R8)
+	VPSLLD         $0x03, 768(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  212(R9), Z13, Z10
+	VPDPBUSD.BCST  212(R9)(R10*1), Z13, Z11
+	VPSRLD         $0x03, 768(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  216(R9), Z12, Z10
+	VPDPBUSD.BCST  216(R9)(R10*1), Z12, Z11
+	VPSLLD         $0x01, 768(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  220(R9), Z12, Z10
+	VPDPBUSD.BCST  220(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x04, 64(R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    224(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    224(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
 
 	// sub-block 5, scale 0
 	VPBROADCASTD  284(R9), Z13
@@ -4447,159 +1890,82 @@ block:
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  284(R9)(R10*2), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  284(R9)(R11*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  284(R9)(R10*4), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPSRLD        $0x01, 768(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 240(R9), Z18, Z13
-	VPDPBUSD.BCST 240(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 240(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 240(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 240(R9)(R10*4), Z18, Z17
-	VPSLLD        $0x03, 768(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 244(R9), Z18, Z13
-	VPDPBUSD.BCST 244(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 244(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 244(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 244(R9)(R10*4), Z18, Z17
 	PREFETCHT1    17088(R8)
 	PREFETCHT0    2752(R8)
-	VPSRLD        $0x03, 768(R8), Z10
+	VPSRLD        $0x01, 832(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 240(R9), Z15, Z13
+	VPDPBUSD.BCST 240(R9)(R10*1), Z15, Z14
+	VPSLLD        $0x03, 832(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 244(R9), Z15, Z13
+	VPDPBUSD.BCST 244(R9)(R10*1), Z15, Z14
+	VPSRLD        $0x03, 832(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 248(R9), Z10, Z13
 	VPDPBUSD.BCST 248(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 248(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 248(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 248(R9)(R10*4), Z10, Z17
-	VPSLLD        $0x01, 768(R8), Z10
+	PREFETCHT1    17152(R8)
+	PREFETCHT0    2816(R8)
+	VPSLLD        $0x01, 832(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 252(R9), Z10, Z13
 	VPDPBUSD.BCST 252(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 252(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 252(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 252(R9)(R10*4), Z10, Z17
 	VPSRLD        $0x08, 64(R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z8, Z10, Z10
 	VMULPS.BCST   272(R9), Z10, Z11
 	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z10, Z11
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   272(R9)(R10*1), Z10, Z10
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z5
-	VMULPS.BCST   272(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z6
-	VMULPS.BCST   272(R9)(R10*4), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z7
+	VFMADD231PS   Z10, Z14, Z7
 
 	// sub-block 5, scale 1
-	VPBROADCASTD  284(R9), Z11
-	VPBROADCASTD  280(R9), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  284(R9)(R10*1), Z13
-	VPBROADCASTD  280(R9)(R10*1), Z11
-	VPSUBD        Z13, Z11, Z11
-	VPSRAD        $0x07, Z11, Z13
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z13, Z11, Z11
-	VPBROADCASTD  284(R9)(R10*2), Z14
-	VPBROADCASTD  280(R9)(R10*2), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  284(R9)(R11*1), Z15
-	VPBROADCASTD  280(R9)(R11*1), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  284(R9)(R10*4), Z16
-	VPBROADCASTD  280(R9)(R10*4), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPSRLD        $0x01, 832(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 256(R9), Z16, Z10
-	VPDPBUSD.BCST 256(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 256(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 256(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 256(R9)(R10*4), Z16, Z15
-	VPSLLD        $0x03, 832(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 260(R9), Z16, Z10
-	VPDPBUSD.BCST 260(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 260(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 260(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 260(R9)(R10*4), Z16, Z15
-	PREFETCHT1    17152(R8)
-	PREFETCHT0    2816(R8)
-	VPSRLD        $0x03, 832(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 264(R9), Z12, Z10
-	VPDPBUSD.BCST 264(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 264(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 264(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 264(R9)(R10*4), Z12, Z15
-	VPSLLD        $0x01, 832(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 268(R9), Z12, Z10
-	VPDPBUSD.BCST 268(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 268(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 268(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 268(R9)(R10*4), Z12, Z15
-	VPSRLD        $0x0c, 64(R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   272(R9), Z9, Z12
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z12, Z10, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z10, Z11, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z5
-	VMULPS.BCST   272(R9)(R11*1), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z6
-	VMULPS.BCST   272(R9)(R10*4), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z7
-	VPMOVZXWD     32(DI), Z9
-	VPSLLD        $0x0c, 64(R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x13, Z9, Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x08, 64(R8), Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VPSLLD        $0x12, Z9, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
+	VPBROADCASTD   284(R9), Z11
+	VPBROADCASTD   280(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   284(R9)(R10*1), Z13
+	VPBROADCASTD   280(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	VPSRLD         $0x01, 896(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  256(R9), Z13, Z10
+	VPDPBUSD.BCST  256(R9)(R10*1), Z13, Z11
+	VPSLLD         $0x03, 896(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  260(R9), Z13, Z10
+	VPDPBUSD.BCST  260(R9)(R10*1), Z13, Z11
+	VPSRLD         $0x03, 896(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  264(R9), Z12, Z10
+	VPDPBUSD.BCST  264(R9)(R10*1), Z12, Z11
+	PREFETCHT1     17216(R8)
+	PREFETCHT0     2880(R8)
+	VPSLLD         $0x01, 896(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  268(R9), Z12, Z10
+	VPDPBUSD.BCST  268(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x0c, 64(R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    272(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    272(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
 
 	// sub-block 6, scale 0
 	VPBROADCASTD  332(R9), Z13
@@ -4610,159 +1976,80 @@ block:
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  332(R9)(R10*2), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  332(R9)(R11*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  332(R9)(R10*4), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPSRLD        $0x01, 896(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 288(R9), Z18, Z13
-	VPDPBUSD.BCST 288(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 288(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 288(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 288(R9)(R10*4), Z18, Z17
-	PREFETCHT1    17216(R8)
-	PREFETCHT0    2880(R8)
-	VPSLLD        $0x03, 896(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 292(R9), Z18, Z13
-	VPDPBUSD.BCST 292(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 292(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 292(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 292(R9)(R10*4), Z18, Z17
-	VPSRLD        $0x03, 896(R8), Z10
+	VPSRLD        $0x01, 960(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 288(R9), Z15, Z13
+	VPDPBUSD.BCST 288(R9)(R10*1), Z15, Z14
+	VPSLLD        $0x03, 960(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 292(R9), Z15, Z13
+	VPDPBUSD.BCST 292(R9)(R10*1), Z15, Z14
+	PREFETCHT1    17280(R8)
+	PREFETCHT0    2944(R8)
+	VPSRLD        $0x03, 960(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 296(R9), Z10, Z13
 	VPDPBUSD.BCST 296(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 296(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 296(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 296(R9)(R10*4), Z10, Z17
-	VPSLLD        $0x01, 896(R8), Z10
+	VPSLLD        $0x01, 960(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 300(R9), Z10, Z13
 	VPDPBUSD.BCST 300(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 300(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 300(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 300(R9)(R10*4), Z10, Z17
 	VPSRLD        $0x10, 64(R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z8, Z10, Z10
 	VMULPS.BCST   320(R9), Z10, Z11
 	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z10, Z11
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   320(R9)(R10*1), Z10, Z10
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z5
-	VMULPS.BCST   320(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z6
-	VMULPS.BCST   320(R9)(R10*4), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z7
+	VFMADD231PS   Z10, Z14, Z7
 
 	// sub-block 6, scale 1
-	VPBROADCASTD  332(R9), Z11
-	VPBROADCASTD  328(R9), Z10
-	VPSUBD        Z11, Z10, Z10
-	VPSRAD        $0x07, Z10, Z11
-	VPSRAD        $0x04, Z10, Z10
-	VPADDD        Z11, Z10, Z10
-	VPBROADCASTD  332(R9)(R10*1), Z13
-	VPBROADCASTD  328(R9)(R10*1), Z11
-	VPSUBD        Z13, Z11, Z11
-	VPSRAD        $0x07, Z11, Z13
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z13, Z11, Z11
-	VPBROADCASTD  332(R9)(R10*2), Z14
-	VPBROADCASTD  328(R9)(R10*2), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  332(R9)(R11*1), Z15
-	VPBROADCASTD  328(R9)(R11*1), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  332(R9)(R10*4), Z16
-	VPBROADCASTD  328(R9)(R10*4), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPSRLD        $0x01, 960(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 304(R9), Z16, Z10
-	VPDPBUSD.BCST 304(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 304(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 304(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 304(R9)(R10*4), Z16, Z15
-	PREFETCHT1    17280(R8)
-	PREFETCHT0    2944(R8)
-	VPSLLD        $0x03, 960(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 308(R9), Z16, Z10
-	VPDPBUSD.BCST 308(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 308(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 308(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 308(R9)(R10*4), Z16, Z15
-	VPSRLD        $0x03, 960(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 312(R9), Z12, Z10
-	VPDPBUSD.BCST 312(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 312(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 312(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 312(R9)(R10*4), Z12, Z15
-	VPSLLD        $0x01, 960(R8), Z12
-	VPTERNLOGD    $0xea, Z9, Z1, Z12
-	VPDPBUSD.BCST 316(R9), Z12, Z10
-	VPDPBUSD.BCST 316(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 316(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 316(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 316(R9)(R10*4), Z12, Z15
-	VPSRLD        $0x14, 64(R8), Z9
-	VPERMPS       Z0, Z9, Z9
-	VMULPS        Z8, Z9, Z9
-	VMULPS.BCST   320(R9), Z9, Z12
-	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z12, Z10, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z9, Z10
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z10, Z11, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z9, Z10
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z10, Z13, Z5
-	VMULPS.BCST   320(R9)(R11*1), Z9, Z10
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z10, Z14, Z6
-	VMULPS.BCST   320(R9)(R10*4), Z9, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z7
-	VPMOVZXWD     32(DI), Z9
-	VPSLLD        $0x04, 64(R8), Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
-	VPSLLD        $0x11, Z9, Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VMOVDQU32     64(R8), Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VPSLLD        $0x10, Z9, Z9
-	VPSRAD        $0x1f, Z9, Z9
-	VPANDD        Z2, Z9, Z9
+	VPBROADCASTD   332(R9), Z11
+	VPBROADCASTD   328(R9), Z10
+	VPSUBD         Z11, Z10, Z10
+	VPSRAD         $0x07, Z10, Z11
+	VPSRAD         $0x04, Z10, Z10
+	VPADDD         Z11, Z10, Z10
+	VPBROADCASTD   332(R9)(R10*1), Z13
+	VPBROADCASTD   328(R9)(R10*1), Z11
+	VPSUBD         Z13, Z11, Z11
+	VPSRAD         $0x07, Z11, Z13
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z13, Z11, Z11
+	VPSRLD         $0x01, 1024(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  304(R9), Z13, Z10
+	VPDPBUSD.BCST  304(R9)(R10*1), Z13, Z11
+	PREFETCHT1     17344(R8)
+	PREFETCHT0     3008(R8)
+	VPSLLD         $0x03, 1024(R8), Z13
+	VPTERNLOGD     $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST  308(R9), Z13, Z10
+	VPDPBUSD.BCST  308(R9)(R10*1), Z13, Z11
+	VPSRLD         $0x03, 1024(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  312(R9), Z12, Z10
+	VPDPBUSD.BCST  312(R9)(R10*1), Z12, Z11
+	VPSLLD         $0x01, 1024(R8), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPDPBUSD.BCST  316(R9), Z12, Z10
+	VPDPBUSD.BCST  316(R9)(R10*1), Z12, Z11
+	VPSRLD         $0x14, 64(R8), Z9
+	VPERMPS        Z0, Z9, Z9
+	VMULPS         Z8, Z9, Z9
+	VMULPS.BCST    320(R9), Z9, Z12
+	VCVTDQ2PS      Z10, Z10
+	VFMADD231PS    Z12, Z10, Z6
+	VMULPS.BCST    320(R9)(R10*1), Z9, Z9
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z9, Z11, Z7
+	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z9
+	VPMULTISHIFTQB 128(R8), Z9, Z9
+	VPERMB         Z2, Z9, Z10
+	VPERMB         Z3, Z9, Z11
+	VPERMB         Z4, Z9, Z12
+	VPERMB         Z5, Z9, Z9
 
 	// sub-block 7, scale 0
 	VPBROADCASTD  380(R9), Z13
@@ -4773,66 +2060,33 @@ block:
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  380(R9)(R10*2), Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  380(R9)(R11*1), Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  380(R9)(R10*4), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	PREFETCHT1    17344(R8)
-	PREFETCHT0    3008(R8)
-	VPSRLD        $0x01, 1024(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 336(R9), Z18, Z13
-	VPDPBUSD.BCST 336(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 336(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 336(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 336(R9)(R10*4), Z18, Z17
-	VPSLLD        $0x03, 1024(R8), Z18
-	VPTERNLOGD    $0xea, Z10, Z1, Z18
-	VPDPBUSD.BCST 340(R9), Z18, Z13
-	VPDPBUSD.BCST 340(R9)(R10*1), Z18, Z14
-	VPDPBUSD.BCST 340(R9)(R10*2), Z18, Z15
-	VPDPBUSD.BCST 340(R9)(R11*1), Z18, Z16
-	VPDPBUSD.BCST 340(R9)(R10*4), Z18, Z17
-	VPSRLD        $0x03, 1024(R8), Z10
+	VPSRLD        $0x01, 1088(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 336(R9), Z15, Z13
+	VPDPBUSD.BCST 336(R9)(R10*1), Z15, Z14
+	PREFETCHT1    17408(R8)
+	PREFETCHT0    3072(R8)
+	VPSLLD        $0x03, 1088(R8), Z15
+	VPTERNLOGD    $0xea, Z10, Z1, Z15
+	VPDPBUSD.BCST 340(R9), Z15, Z13
+	VPDPBUSD.BCST 340(R9)(R10*1), Z15, Z14
+	VPSRLD        $0x03, 1088(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 344(R9), Z10, Z13
 	VPDPBUSD.BCST 344(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 344(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 344(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 344(R9)(R10*4), Z10, Z17
-	VPSLLD        $0x01, 1024(R8), Z10
+	VPSLLD        $0x01, 1088(R8), Z10
 	VPTERNLOGD    $0xea, Z11, Z1, Z10
 	VPDPBUSD.BCST 348(R9), Z10, Z13
 	VPDPBUSD.BCST 348(R9)(R10*1), Z10, Z14
-	VPDPBUSD.BCST 348(R9)(R10*2), Z10, Z15
-	VPDPBUSD.BCST 348(R9)(R11*1), Z10, Z16
-	VPDPBUSD.BCST 348(R9)(R10*4), Z10, Z17
 	VPSRLD        $0x18, 64(R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z8, Z10, Z10
 	VMULPS.BCST   368(R9), Z10, Z11
 	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z3
-	VMULPS.BCST   368(R9)(R10*1), Z10, Z11
+	VFMADD231PS   Z11, Z13, Z6
+	VMULPS.BCST   368(R9)(R10*1), Z10, Z10
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z4
-	VMULPS.BCST   368(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z5
-	VMULPS.BCST   368(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z6
-	VMULPS.BCST   368(R9)(R10*4), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z7
+	VFMADD231PS   Z10, Z14, Z7
 
 	// sub-block 7, scale 1
 	VPBROADCASTD  380(R9), Z11
@@ -4847,86 +2101,43 @@ block:
 	VPSRAD        $0x07, Z11, Z13
 	VPSRAD        $0x04, Z11, Z11
 	VPADDD        Z13, Z11, Z11
-	VPBROADCASTD  380(R9)(R10*2), Z14
-	VPBROADCASTD  376(R9)(R10*2), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  380(R9)(R11*1), Z15
-	VPBROADCASTD  376(R9)(R11*1), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  380(R9)(R10*4), Z16
-	VPBROADCASTD  376(R9)(R10*4), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	PREFETCHT1    17408(R8)
-	PREFETCHT0    3072(R8)
-	VPSRLD        $0x01, 1088(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 352(R9), Z16, Z10
-	VPDPBUSD.BCST 352(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 352(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 352(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 352(R9)(R10*4), Z16, Z15
-	VPSLLD        $0x03, 1088(R8), Z16
-	VPTERNLOGD    $0xea, Z12, Z1, Z16
-	VPDPBUSD.BCST 356(R9), Z16, Z10
-	VPDPBUSD.BCST 356(R9)(R10*1), Z16, Z11
-	VPDPBUSD.BCST 356(R9)(R10*2), Z16, Z13
-	VPDPBUSD.BCST 356(R9)(R11*1), Z16, Z14
-	VPDPBUSD.BCST 356(R9)(R10*4), Z16, Z15
-	VPSRLD        $0x03, 1088(R8), Z12
+	PREFETCHT1    17472(R8)
+	PREFETCHT0    3136(R8)
+	VPSRLD        $0x01, 1152(R8), Z13
+	VPTERNLOGD    $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST 352(R9), Z13, Z10
+	VPDPBUSD.BCST 352(R9)(R10*1), Z13, Z11
+	VPSLLD        $0x03, 1152(R8), Z13
+	VPTERNLOGD    $0xea, Z12, Z1, Z13
+	VPDPBUSD.BCST 356(R9), Z13, Z10
+	VPDPBUSD.BCST 356(R9)(R10*1), Z13, Z11
+	VPSRLD        $0x03, 1152(R8), Z12
 	VPTERNLOGD    $0xea, Z9, Z1, Z12
 	VPDPBUSD.BCST 360(R9), Z12, Z10
 	VPDPBUSD.BCST 360(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 360(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 360(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 360(R9)(R10*4), Z12, Z15
-	PREFETCHT1    17472(R8)
-	PREFETCHT0    3136(R8)
-	VPSLLD        $0x01, 1088(R8), Z12
+	PREFETCHT1    17536(R8)
+	PREFETCHT0    3200(R8)
+	VPSLLD        $0x01, 1152(R8), Z12
 	VPTERNLOGD    $0xea, Z9, Z1, Z12
 	VPDPBUSD.BCST 364(R9), Z12, Z10
 	VPDPBUSD.BCST 364(R9)(R10*1), Z12, Z11
-	VPDPBUSD.BCST 364(R9)(R10*2), Z12, Z13
-	VPDPBUSD.BCST 364(R9)(R11*1), Z12, Z14
-	VPDPBUSD.BCST 364(R9)(R10*4), Z12, Z15
 	VPSRLD        $0x1c, 64(R8), Z9
 	VPERMPS       Z0, Z9, Z9
 	VMULPS        Z8, Z9, Z9
 	VMULPS.BCST   368(R9), Z9, Z8
 	VCVTDQ2PS     Z10, Z10
-	VFMADD231PS   Z8, Z10, Z3
+	VFMADD231PS   Z8, Z10, Z6
 	VMULPS.BCST   368(R9)(R10*1), Z9, Z8
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z8, Z11, Z4
-	VMULPS.BCST   368(R9)(R10*2), Z9, Z8
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z8, Z13, Z5
-	VMULPS.BCST   368(R9)(R11*1), Z9, Z8
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z8, Z14, Z6
-	VMULPS.BCST   368(R9)(R10*4), Z9, Z8
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z8, Z15, Z7
+	VFMADD231PS   Z8, Z11, Z7
 	ADDQ          $0x00000180, R9
-	ADDQ          $0x40, DI
-	ADDQ          $0x00000480, R8
-	DECQ          R12
+	ADDQ          $0x20, DI
+	ADDQ          $0x000004c0, R8
+	DECQ          R11
 	JNZ           block
 	MOVQ          64(AX), DI
-	LEAQ          (DI)(DI*2), R8
-	VMOVUPS       Z3, (CX)
-	VMOVUPS       Z4, (CX)(DI*1)
-	VMOVUPS       Z5, (CX)(DI*2)
-	VMOVUPS       Z6, (CX)(R8*1)
-	VMOVUPS       Z7, (CX)(DI*4)
+	VMOVUPS       Z6, (CX)
+	VMOVUPS       Z7, (CX)(DI*1)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -4935,9 +2146,9 @@ block:
 	VZEROUPPER
 	RET
 
-// func Gemv_iq1_mx16_q8x_16x6_avx512vnni(a *byte)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_iq1_mx16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
+// func Gemv_iq1_mx16_q8x_16x3_avx512vnni(a *byte)
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq1_mx16_q8x_16x3_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      a+0(FP), AX
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
@@ -4946,37 +2157,29 @@ TEXT ·Gemv_iq1_mx16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
 	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
 	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
+	VMOVDQU32 up_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 up_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 up_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 up_3_avx512vnni<>+0(SB), Z5
 
 tile:
 	MOVQ   BX, DI
 	MOVQ   SI, R8
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
-	LEAQ   (R10)(R10*2), R11
-	LEAQ   (R10)(R10*4), R12
-	MOVQ   32(AX), R13
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
+	MOVQ   32(AX), R11
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
 block:
-	VCVTPH2PS (DI), Z9
-	VPMOVZXWD 32(DI), Z10
-	VPSLLD    $0x1c, (R8), Z11
-	VPSRAD    $0x1f, Z11, Z11
-	VPANDD    Z2, Z11, Z11
-	VPSLLD    $0x1f, Z10, Z12
-	VPSRAD    $0x1f, Z12, Z12
-	VPANDD    Z2, Z12, Z12
-	VPSLLD    $0x18, (R8), Z13
-	VPSRAD    $0x1f, Z13, Z13
-	VPANDD    Z2, Z13, Z13
-	VPSLLD    $0x1e, Z10, Z10
-	VPSRAD    $0x1f, Z10, Z10
-	VPANDD    Z2, Z10, Z10
+	VCVTPH2PS      (DI), Z9
+	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z10
+	VPMULTISHIFTQB 128(R8), Z10, Z10
+	VPERMB         Z2, Z10, Z11
+	VPERMB         Z3, Z10, Z12
+	VPERMB         Z4, Z10, Z13
+	VPERMB         Z5, Z10, Z10
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  44(R9), Z14
@@ -4991,179 +2194,100 @@ block:
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  44(R9)(R11*1), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  44(R9)(R10*4), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  44(R9)(R12*1), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPSRLD        $0x01, 128(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST (R9), Z20, Z14
-	VPDPBUSD.BCST (R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST (R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST (R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST (R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST (R9)(R12*1), Z20, Z19
-	VPSLLD        $0x03, 128(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 4(R9), Z20, Z14
-	VPDPBUSD.BCST 4(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 4(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 4(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 4(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 4(R9)(R12*1), Z20, Z19
-	VPSRLD        $0x03, 128(R8), Z11
+	VPSRLD        $0x01, 192(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST (R9), Z17, Z14
+	VPDPBUSD.BCST (R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST (R9)(R10*2), Z17, Z16
+	VPSLLD        $0x03, 192(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 4(R9), Z17, Z14
+	VPDPBUSD.BCST 4(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 4(R9)(R10*2), Z17, Z16
+	VPSRLD        $0x03, 192(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 8(R9), Z11, Z14
 	VPDPBUSD.BCST 8(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 8(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 8(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 8(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 8(R9)(R12*1), Z11, Z19
 	PREFETCHT1    16384(R8)
 	PREFETCHT0    2048(R8)
-	VPSLLD        $0x01, 128(R8), Z11
+	VPSLLD        $0x01, 192(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 12(R9), Z11, Z14
 	VPDPBUSD.BCST 12(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 12(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 12(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 12(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 12(R9)(R12*1), Z11, Z19
 	VMOVDQU32     (R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
 	VMULPS.BCST   32(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z12, Z14, Z3
+	VFMADD231PS   Z12, Z14, Z6
 	VMULPS.BCST   32(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z12, Z15, Z4
-	VMULPS.BCST   32(R9)(R10*2), Z11, Z12
+	VFMADD231PS   Z12, Z15, Z7
+	VMULPS.BCST   32(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z12, Z16, Z5
-	VMULPS.BCST   32(R9)(R11*1), Z11, Z12
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z12, Z17, Z6
-	VMULPS.BCST   32(R9)(R10*4), Z11, Z12
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z12, Z18, Z7
-	VMULPS.BCST   32(R9)(R12*1), Z11, Z11
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z11, Z19, Z8
+	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 0, scale 1
-	VPBROADCASTD  44(R9), Z12
-	VPBROADCASTD  40(R9), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  44(R9)(R10*1), Z14
-	VPBROADCASTD  40(R9)(R10*1), Z12
-	VPSUBD        Z14, Z12, Z12
-	VPSRAD        $0x07, Z12, Z14
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z14, Z12, Z12
-	VPBROADCASTD  44(R9)(R10*2), Z15
-	VPBROADCASTD  40(R9)(R10*2), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  44(R9)(R11*1), Z16
-	VPBROADCASTD  40(R9)(R11*1), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  44(R9)(R10*4), Z17
-	VPBROADCASTD  40(R9)(R10*4), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  44(R9)(R12*1), Z18
-	VPBROADCASTD  40(R9)(R12*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPSRLD        $0x01, 192(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 16(R9), Z18, Z11
-	VPDPBUSD.BCST 16(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 16(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 16(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 16(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 16(R9)(R12*1), Z18, Z17
-	VPSLLD        $0x03, 192(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 20(R9), Z18, Z11
-	VPDPBUSD.BCST 20(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 20(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 20(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 20(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 20(R9)(R12*1), Z18, Z17
-	VPSRLD        $0x03, 192(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 24(R9), Z13, Z11
-	VPDPBUSD.BCST 24(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 24(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 24(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 24(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 24(R9)(R12*1), Z13, Z17
-	PREFETCHT1    16448(R8)
-	PREFETCHT0    2112(R8)
-	VPSLLD        $0x01, 192(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 28(R9), Z13, Z11
-	VPDPBUSD.BCST 28(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 28(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 28(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 28(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 28(R9)(R12*1), Z13, Z17
-	VPSRLD        $0x04, (R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   32(R9), Z10, Z13
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z13, Z11, Z3
-	VMULPS.BCST   32(R9)(R10*1), Z10, Z11
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z11, Z12, Z4
-	VMULPS.BCST   32(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z5
-	VMULPS.BCST   32(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z6
-	VMULPS.BCST   32(R9)(R10*4), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z7
-	VMULPS.BCST   32(R9)(R12*1), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z8
-	VPMOVZXWD     32(DI), Z10
-	VPSLLD        $0x14, (R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x1d, Z10, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VPSLLD        $0x10, (R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x1c, Z10, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
+	VPBROADCASTD   44(R9), Z12
+	VPBROADCASTD   40(R9), Z11
+	VPSUBD         Z12, Z11, Z11
+	VPSRAD         $0x07, Z11, Z12
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z12, Z11, Z11
+	VPBROADCASTD   44(R9)(R10*1), Z14
+	VPBROADCASTD   40(R9)(R10*1), Z12
+	VPSUBD         Z14, Z12, Z12
+	VPSRAD         $0x07, Z12, Z14
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z14, Z12, Z12
+	VPBROADCASTD   44(R9)(R10*2), Z15
+	VPBROADCASTD   40(R9)(R10*2), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPSRLD         $0x01, 256(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  16(R9), Z15, Z11
+	VPDPBUSD.BCST  16(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  16(R9)(R10*2), Z15, Z14
+	VPSLLD         $0x03, 256(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  20(R9), Z15, Z11
+	VPDPBUSD.BCST  20(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  20(R9)(R10*2), Z15, Z14
+	PREFETCHT1     16448(R8)
+	PREFETCHT0     2112(R8)
+	VPSRLD         $0x03, 256(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  24(R9), Z13, Z11
+	VPDPBUSD.BCST  24(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  24(R9)(R10*2), Z13, Z14
+	VPSLLD         $0x01, 256(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  28(R9), Z13, Z11
+	VPDPBUSD.BCST  28(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  28(R9)(R10*2), Z13, Z14
+	VPSRLD         $0x04, (R8), Z10
+	VPERMPS        Z0, Z10, Z10
+	VMULPS         Z9, Z10, Z10
+	VMULPS.BCST    32(R9), Z10, Z13
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z13, Z11, Z6
+	VMULPS.BCST    32(R9)(R10*1), Z10, Z11
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z11, Z12, Z7
+	VMULPS.BCST    32(R9)(R10*2), Z10, Z10
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z10, Z14, Z8
+	VMOVDQU32      up_of_1_avx512vnni<>+0(SB), Z10
+	VPMULTISHIFTQB 128(R8), Z10, Z10
+	VPERMB         Z2, Z10, Z11
+	VPERMB         Z3, Z10, Z12
+	VPERMB         Z4, Z10, Z13
+	VPERMB         Z5, Z10, Z10
 
 	// sub-block 1, scale 0
 	VPBROADCASTD  92(R9), Z14
@@ -5178,179 +2302,100 @@ block:
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  92(R9)(R11*1), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  92(R9)(R10*4), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  92(R9)(R12*1), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPSRLD        $0x01, 256(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 48(R9), Z20, Z14
-	VPDPBUSD.BCST 48(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 48(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 48(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 48(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 48(R9)(R12*1), Z20, Z19
-	VPSLLD        $0x03, 256(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 52(R9), Z20, Z14
-	VPDPBUSD.BCST 52(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 52(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 52(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 52(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 52(R9)(R12*1), Z20, Z19
+	VPSRLD        $0x01, 320(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 48(R9), Z17, Z14
+	VPDPBUSD.BCST 48(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 48(R9)(R10*2), Z17, Z16
+	VPSLLD        $0x03, 320(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 52(R9), Z17, Z14
+	VPDPBUSD.BCST 52(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 52(R9)(R10*2), Z17, Z16
 	PREFETCHT1    16512(R8)
 	PREFETCHT0    2176(R8)
-	VPSRLD        $0x03, 256(R8), Z11
+	VPSRLD        $0x03, 320(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 56(R9), Z11, Z14
 	VPDPBUSD.BCST 56(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 56(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 56(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 56(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 56(R9)(R12*1), Z11, Z19
-	VPSLLD        $0x01, 256(R8), Z11
+	VPSLLD        $0x01, 320(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 60(R9), Z11, Z14
 	VPDPBUSD.BCST 60(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 60(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 60(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 60(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 60(R9)(R12*1), Z11, Z19
 	VPSRLD        $0x08, (R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
 	VMULPS.BCST   80(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z12, Z14, Z3
+	VFMADD231PS   Z12, Z14, Z6
 	VMULPS.BCST   80(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z12, Z15, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z11, Z12
+	VFMADD231PS   Z12, Z15, Z7
+	VMULPS.BCST   80(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z12, Z16, Z5
-	VMULPS.BCST   80(R9)(R11*1), Z11, Z12
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z12, Z17, Z6
-	VMULPS.BCST   80(R9)(R10*4), Z11, Z12
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z12, Z18, Z7
-	VMULPS.BCST   80(R9)(R12*1), Z11, Z11
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z11, Z19, Z8
+	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 1, scale 1
-	VPBROADCASTD  92(R9), Z12
-	VPBROADCASTD  88(R9), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  92(R9)(R10*1), Z14
-	VPBROADCASTD  88(R9)(R10*1), Z12
-	VPSUBD        Z14, Z12, Z12
-	VPSRAD        $0x07, Z12, Z14
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z14, Z12, Z12
-	VPBROADCASTD  92(R9)(R10*2), Z15
-	VPBROADCASTD  88(R9)(R10*2), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  92(R9)(R11*1), Z16
-	VPBROADCASTD  88(R9)(R11*1), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  92(R9)(R10*4), Z17
-	VPBROADCASTD  88(R9)(R10*4), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  92(R9)(R12*1), Z18
-	VPBROADCASTD  88(R9)(R12*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPSRLD        $0x01, 320(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 64(R9), Z18, Z11
-	VPDPBUSD.BCST 64(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 64(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 64(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 64(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 64(R9)(R12*1), Z18, Z17
-	VPSLLD        $0x03, 320(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 68(R9), Z18, Z11
-	VPDPBUSD.BCST 68(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 68(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 68(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 68(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 68(R9)(R12*1), Z18, Z17
-	PREFETCHT1    16576(R8)
-	PREFETCHT0    2240(R8)
-	VPSRLD        $0x03, 320(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 72(R9), Z13, Z11
-	VPDPBUSD.BCST 72(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 72(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 72(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 72(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 72(R9)(R12*1), Z13, Z17
-	VPSLLD        $0x01, 320(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 76(R9), Z13, Z11
-	VPDPBUSD.BCST 76(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 76(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 76(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 76(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 76(R9)(R12*1), Z13, Z17
-	VPSRLD        $0x0c, (R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   80(R9), Z10, Z13
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z13, Z11, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z10, Z11
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z11, Z12, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z5
-	VMULPS.BCST   80(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z6
-	VMULPS.BCST   80(R9)(R10*4), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z7
-	VMULPS.BCST   80(R9)(R12*1), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z8
-	VPMOVZXWD     32(DI), Z10
-	VPSLLD        $0x0c, (R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x1b, Z10, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VPSLLD        $0x08, (R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x1a, Z10, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
+	VPBROADCASTD   92(R9), Z12
+	VPBROADCASTD   88(R9), Z11
+	VPSUBD         Z12, Z11, Z11
+	VPSRAD         $0x07, Z11, Z12
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z12, Z11, Z11
+	VPBROADCASTD   92(R9)(R10*1), Z14
+	VPBROADCASTD   88(R9)(R10*1), Z12
+	VPSUBD         Z14, Z12, Z12
+	VPSRAD         $0x07, Z12, Z14
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z14, Z12, Z12
+	VPBROADCASTD   92(R9)(R10*2), Z15
+	VPBROADCASTD   88(R9)(R10*2), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPSRLD         $0x01, 384(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  64(R9), Z15, Z11
+	VPDPBUSD.BCST  64(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  64(R9)(R10*2), Z15, Z14
+	PREFETCHT1     16576(R8)
+	PREFETCHT0     2240(R8)
+	VPSLLD         $0x03, 384(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  68(R9), Z15, Z11
+	VPDPBUSD.BCST  68(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  68(R9)(R10*2), Z15, Z14
+	VPSRLD         $0x03, 384(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  72(R9), Z13, Z11
+	VPDPBUSD.BCST  72(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  72(R9)(R10*2), Z13, Z14
+	VPSLLD         $0x01, 384(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  76(R9), Z13, Z11
+	VPDPBUSD.BCST  76(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  76(R9)(R10*2), Z13, Z14
+	VPSRLD         $0x0c, (R8), Z10
+	VPERMPS        Z0, Z10, Z10
+	VMULPS         Z9, Z10, Z10
+	VMULPS.BCST    80(R9), Z10, Z13
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z13, Z11, Z6
+	VMULPS.BCST    80(R9)(R10*1), Z10, Z11
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z11, Z12, Z7
+	VMULPS.BCST    80(R9)(R10*2), Z10, Z10
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z10, Z14, Z8
+	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z10
+	VPMULTISHIFTQB 128(R8), Z10, Z10
+	VPERMB         Z2, Z10, Z11
+	VPERMB         Z3, Z10, Z12
+	VPERMB         Z4, Z10, Z13
+	VPERMB         Z5, Z10, Z10
 
 	// sub-block 2, scale 0
 	VPBROADCASTD  140(R9), Z14
@@ -5365,179 +2410,102 @@ block:
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  140(R9)(R11*1), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  140(R9)(R10*4), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  140(R9)(R12*1), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPSRLD        $0x01, 384(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 96(R9), Z20, Z14
-	VPDPBUSD.BCST 96(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 96(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 96(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 96(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 96(R9)(R12*1), Z20, Z19
 	PREFETCHT1    16640(R8)
 	PREFETCHT0    2304(R8)
-	VPSLLD        $0x03, 384(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 100(R9), Z20, Z14
-	VPDPBUSD.BCST 100(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 100(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 100(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 100(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 100(R9)(R12*1), Z20, Z19
-	VPSRLD        $0x03, 384(R8), Z11
+	VPSRLD        $0x01, 448(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 96(R9), Z17, Z14
+	VPDPBUSD.BCST 96(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 96(R9)(R10*2), Z17, Z16
+	VPSLLD        $0x03, 448(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 100(R9), Z17, Z14
+	VPDPBUSD.BCST 100(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 100(R9)(R10*2), Z17, Z16
+	VPSRLD        $0x03, 448(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 104(R9), Z11, Z14
 	VPDPBUSD.BCST 104(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 104(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 104(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 104(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 104(R9)(R12*1), Z11, Z19
-	VPSLLD        $0x01, 384(R8), Z11
+	VPSLLD        $0x01, 448(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 108(R9), Z11, Z14
 	VPDPBUSD.BCST 108(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 108(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 108(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 108(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 108(R9)(R12*1), Z11, Z19
 	VPSRLD        $0x10, (R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
 	VMULPS.BCST   128(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z12, Z14, Z3
+	VFMADD231PS   Z12, Z14, Z6
 	VMULPS.BCST   128(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z12, Z15, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z11, Z12
+	VFMADD231PS   Z12, Z15, Z7
+	VMULPS.BCST   128(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z12, Z16, Z5
-	VMULPS.BCST   128(R9)(R11*1), Z11, Z12
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z12, Z17, Z6
-	VMULPS.BCST   128(R9)(R10*4), Z11, Z12
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z12, Z18, Z7
-	VMULPS.BCST   128(R9)(R12*1), Z11, Z11
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z11, Z19, Z8
+	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 2, scale 1
-	VPBROADCASTD  140(R9), Z12
-	VPBROADCASTD  136(R9), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  140(R9)(R10*1), Z14
-	VPBROADCASTD  136(R9)(R10*1), Z12
-	VPSUBD        Z14, Z12, Z12
-	VPSRAD        $0x07, Z12, Z14
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z14, Z12, Z12
-	VPBROADCASTD  140(R9)(R10*2), Z15
-	VPBROADCASTD  136(R9)(R10*2), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  140(R9)(R11*1), Z16
-	VPBROADCASTD  136(R9)(R11*1), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  140(R9)(R10*4), Z17
-	VPBROADCASTD  136(R9)(R10*4), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  140(R9)(R12*1), Z18
-	VPBROADCASTD  136(R9)(R12*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPSRLD        $0x01, 448(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 112(R9), Z18, Z11
-	VPDPBUSD.BCST 112(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 112(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 112(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 112(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 112(R9)(R12*1), Z18, Z17
-	PREFETCHT1    16704(R8)
-	PREFETCHT0    2368(R8)
-	VPSLLD        $0x03, 448(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 116(R9), Z18, Z11
-	VPDPBUSD.BCST 116(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 116(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 116(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 116(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 116(R9)(R12*1), Z18, Z17
-	VPSRLD        $0x03, 448(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 120(R9), Z13, Z11
-	VPDPBUSD.BCST 120(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 120(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 120(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 120(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 120(R9)(R12*1), Z13, Z17
-	VPSLLD        $0x01, 448(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 124(R9), Z13, Z11
-	VPDPBUSD.BCST 124(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 124(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 124(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 124(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 124(R9)(R12*1), Z13, Z17
-	VPSRLD        $0x14, (R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   128(R9), Z10, Z13
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z13, Z11, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z10, Z11
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z11, Z12, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z5
-	VMULPS.BCST   128(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z6
-	VMULPS.BCST   128(R9)(R10*4), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z7
-	VMULPS.BCST   128(R9)(R12*1), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z8
-	VPMOVZXWD     32(DI), Z10
-	VPSLLD        $0x04, (R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x19, Z10, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VMOVDQU32     (R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x18, Z10, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
+	VPBROADCASTD   140(R9), Z12
+	VPBROADCASTD   136(R9), Z11
+	VPSUBD         Z12, Z11, Z11
+	VPSRAD         $0x07, Z11, Z12
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z12, Z11, Z11
+	VPBROADCASTD   140(R9)(R10*1), Z14
+	VPBROADCASTD   136(R9)(R10*1), Z12
+	VPSUBD         Z14, Z12, Z12
+	VPSRAD         $0x07, Z12, Z14
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z14, Z12, Z12
+	VPBROADCASTD   140(R9)(R10*2), Z15
+	VPBROADCASTD   136(R9)(R10*2), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	PREFETCHT1     16704(R8)
+	PREFETCHT0     2368(R8)
+	VPSRLD         $0x01, 512(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  112(R9), Z15, Z11
+	VPDPBUSD.BCST  112(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  112(R9)(R10*2), Z15, Z14
+	VPSLLD         $0x03, 512(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  116(R9), Z15, Z11
+	VPDPBUSD.BCST  116(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  116(R9)(R10*2), Z15, Z14
+	VPSRLD         $0x03, 512(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  120(R9), Z13, Z11
+	VPDPBUSD.BCST  120(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  120(R9)(R10*2), Z13, Z14
+	PREFETCHT1     16768(R8)
+	PREFETCHT0     2432(R8)
+	VPSLLD         $0x01, 512(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  124(R9), Z13, Z11
+	VPDPBUSD.BCST  124(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  124(R9)(R10*2), Z13, Z14
+	VPSRLD         $0x14, (R8), Z10
+	VPERMPS        Z0, Z10, Z10
+	VMULPS         Z9, Z10, Z10
+	VMULPS.BCST    128(R9), Z10, Z13
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z13, Z11, Z6
+	VMULPS.BCST    128(R9)(R10*1), Z10, Z11
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z11, Z12, Z7
+	VMULPS.BCST    128(R9)(R10*2), Z10, Z10
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z10, Z14, Z8
+	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z10
+	VPMULTISHIFTQB 128(R8), Z10, Z10
+	VPERMB         Z2, Z10, Z11
+	VPERMB         Z3, Z10, Z12
+	VPERMB         Z4, Z10, Z13
+	VPERMB         Z5, Z10, Z10
 
 	// sub-block 3, scale 0
 	VPBROADCASTD  188(R9), Z14
@@ -5552,181 +2520,100 @@ block:
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  188(R9)(R11*1), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  188(R9)(R10*4), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  188(R9)(R12*1), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	PREFETCHT1    16768(R8)
-	PREFETCHT0    2432(R8)
-	VPSRLD        $0x01, 512(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 144(R9), Z20, Z14
-	VPDPBUSD.BCST 144(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 144(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 144(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 144(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 144(R9)(R12*1), Z20, Z19
-	VPSLLD        $0x03, 512(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 148(R9), Z20, Z14
-	VPDPBUSD.BCST 148(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 148(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 148(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 148(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 148(R9)(R12*1), Z20, Z19
-	VPSRLD        $0x03, 512(R8), Z11
+	VPSRLD        $0x01, 576(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 144(R9), Z17, Z14
+	VPDPBUSD.BCST 144(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 144(R9)(R10*2), Z17, Z16
+	VPSLLD        $0x03, 576(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 148(R9), Z17, Z14
+	VPDPBUSD.BCST 148(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 148(R9)(R10*2), Z17, Z16
+	PREFETCHT1    16832(R8)
+	PREFETCHT0    2496(R8)
+	VPSRLD        $0x03, 576(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 152(R9), Z11, Z14
 	VPDPBUSD.BCST 152(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 152(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 152(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 152(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 152(R9)(R12*1), Z11, Z19
-	VPSLLD        $0x01, 512(R8), Z11
+	VPSLLD        $0x01, 576(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 156(R9), Z11, Z14
 	VPDPBUSD.BCST 156(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 156(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 156(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 156(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 156(R9)(R12*1), Z11, Z19
 	VPSRLD        $0x18, (R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
 	VMULPS.BCST   176(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z12, Z14, Z3
+	VFMADD231PS   Z12, Z14, Z6
 	VMULPS.BCST   176(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z12, Z15, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z11, Z12
+	VFMADD231PS   Z12, Z15, Z7
+	VMULPS.BCST   176(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z12, Z16, Z5
-	VMULPS.BCST   176(R9)(R11*1), Z11, Z12
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z12, Z17, Z6
-	VMULPS.BCST   176(R9)(R10*4), Z11, Z12
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z12, Z18, Z7
-	VMULPS.BCST   176(R9)(R12*1), Z11, Z11
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z11, Z19, Z8
+	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 3, scale 1
-	VPBROADCASTD  188(R9), Z12
-	VPBROADCASTD  184(R9), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  188(R9)(R10*1), Z14
-	VPBROADCASTD  184(R9)(R10*1), Z12
-	VPSUBD        Z14, Z12, Z12
-	VPSRAD        $0x07, Z12, Z14
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z14, Z12, Z12
-	VPBROADCASTD  188(R9)(R10*2), Z15
-	VPBROADCASTD  184(R9)(R10*2), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  188(R9)(R11*1), Z16
-	VPBROADCASTD  184(R9)(R11*1), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  188(R9)(R10*4), Z17
-	VPBROADCASTD  184(R9)(R10*4), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  188(R9)(R12*1), Z18
-	VPBROADCASTD  184(R9)(R12*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	PREFETCHT1    16832(R8)
-	PREFETCHT0    2496(R8)
-	VPSRLD        $0x01, 576(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 160(R9), Z18, Z11
-	VPDPBUSD.BCST 160(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 160(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 160(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 160(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 160(R9)(R12*1), Z18, Z17
-	VPSLLD        $0x03, 576(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 164(R9), Z18, Z11
-	VPDPBUSD.BCST 164(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 164(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 164(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 164(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 164(R9)(R12*1), Z18, Z17
-	VPSRLD        $0x03, 576(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 168(R9), Z13, Z11
-	VPDPBUSD.BCST 168(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 168(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 168(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 168(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 168(R9)(R12*1), Z13, Z17
-	PREFETCHT1    16896(R8)
-	PREFETCHT0    2560(R8)
-	VPSLLD        $0x01, 576(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 172(R9), Z13, Z11
-	VPDPBUSD.BCST 172(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 172(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 172(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 172(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 172(R9)(R12*1), Z13, Z17
-	VPSRLD        $0x1c, (R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   176(R9), Z10, Z13
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z13, Z11, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z10, Z11
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z11, Z12, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z5
-	VMULPS.BCST   176(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z6
-	VMULPS.BCST   176(R9)(R10*4), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z7
-	VMULPS.BCST   176(R9)(R12*1), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z8
-	VPMOVZXWD     32(DI), Z10
-	VPSLLD        $0x1c, 64(R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x17, Z10, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VPSLLD        $0x18, 64(R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x16, Z10, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
+	VPBROADCASTD   188(R9), Z12
+	VPBROADCASTD   184(R9), Z11
+	VPSUBD         Z12, Z11, Z11
+	VPSRAD         $0x07, Z11, Z12
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z12, Z11, Z11
+	VPBROADCASTD   188(R9)(R10*1), Z14
+	VPBROADCASTD   184(R9)(R10*1), Z12
+	VPSUBD         Z14, Z12, Z12
+	VPSRAD         $0x07, Z12, Z14
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z14, Z12, Z12
+	VPBROADCASTD   188(R9)(R10*2), Z15
+	VPBROADCASTD   184(R9)(R10*2), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPSRLD         $0x01, 640(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  160(R9), Z15, Z11
+	VPDPBUSD.BCST  160(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  160(R9)(R10*2), Z15, Z14
+	VPSLLD         $0x03, 640(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  164(R9), Z15, Z11
+	VPDPBUSD.BCST  164(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  164(R9)(R10*2), Z15, Z14
+	PREFETCHT1     16896(R8)
+	PREFETCHT0     2560(R8)
+	VPSRLD         $0x03, 640(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  168(R9), Z13, Z11
+	VPDPBUSD.BCST  168(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  168(R9)(R10*2), Z13, Z14
+	VPSLLD         $0x01, 640(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  172(R9), Z13, Z11
+	VPDPBUSD.BCST  172(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  172(R9)(R10*2), Z13, Z14
+	VPSRLD         $0x1c, (R8), Z10
+	VPERMPS        Z0, Z10, Z10
+	VMULPS         Z9, Z10, Z10
+	VMULPS.BCST    176(R9), Z10, Z13
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z13, Z11, Z6
+	VMULPS.BCST    176(R9)(R10*1), Z10, Z11
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z11, Z12, Z7
+	VMULPS.BCST    176(R9)(R10*2), Z10, Z10
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z10, Z14, Z8
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z10
+	VPMULTISHIFTQB 128(R8), Z10, Z10
+	VPERMB         Z2, Z10, Z11
+	VPERMB         Z3, Z10, Z12
+	VPERMB         Z4, Z10, Z13
+	VPERMB         Z5, Z10, Z10
 
 	// sub-block 4, scale 0
 	VPBROADCASTD  236(R9), Z14
@@ -5741,179 +2628,100 @@ block:
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  236(R9)(R11*1), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  236(R9)(R10*4), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  236(R9)(R12*1), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPSRLD        $0x01, 640(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 192(R9), Z20, Z14
-	VPDPBUSD.BCST 192(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 192(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 192(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 192(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 192(R9)(R12*1), Z20, Z19
-	VPSLLD        $0x03, 640(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 196(R9), Z20, Z14
-	VPDPBUSD.BCST 196(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 196(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 196(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 196(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 196(R9)(R12*1), Z20, Z19
-	VPSRLD        $0x03, 640(R8), Z11
+	VPSRLD        $0x01, 704(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 192(R9), Z17, Z14
+	VPDPBUSD.BCST 192(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 192(R9)(R10*2), Z17, Z16
+	PREFETCHT1    16960(R8)
+	PREFETCHT0    2624(R8)
+	VPSLLD        $0x03, 704(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 196(R9), Z17, Z14
+	VPDPBUSD.BCST 196(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 196(R9)(R10*2), Z17, Z16
+	VPSRLD        $0x03, 704(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 200(R9), Z11, Z14
 	VPDPBUSD.BCST 200(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 200(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 200(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 200(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 200(R9)(R12*1), Z11, Z19
-	PREFETCHT1    16960(R8)
-	PREFETCHT0    2624(R8)
-	VPSLLD        $0x01, 640(R8), Z11
+	VPSLLD        $0x01, 704(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 204(R9), Z11, Z14
 	VPDPBUSD.BCST 204(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 204(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 204(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 204(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 204(R9)(R12*1), Z11, Z19
 	VMOVDQU32     64(R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
 	VMULPS.BCST   224(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z12, Z14, Z3
+	VFMADD231PS   Z12, Z14, Z6
 	VMULPS.BCST   224(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z12, Z15, Z4
-	VMULPS.BCST   224(R9)(R10*2), Z11, Z12
+	VFMADD231PS   Z12, Z15, Z7
+	VMULPS.BCST   224(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z12, Z16, Z5
-	VMULPS.BCST   224(R9)(R11*1), Z11, Z12
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z12, Z17, Z6
-	VMULPS.BCST   224(R9)(R10*4), Z11, Z12
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z12, Z18, Z7
-	VMULPS.BCST   224(R9)(R12*1), Z11, Z11
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z11, Z19, Z8
+	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 4, scale 1
-	VPBROADCASTD  236(R9), Z12
-	VPBROADCASTD  232(R9), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  236(R9)(R10*1), Z14
-	VPBROADCASTD  232(R9)(R10*1), Z12
-	VPSUBD        Z14, Z12, Z12
-	VPSRAD        $0x07, Z12, Z14
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z14, Z12, Z12
-	VPBROADCASTD  236(R9)(R10*2), Z15
-	VPBROADCASTD  232(R9)(R10*2), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  236(R9)(R11*1), Z16
-	VPBROADCASTD  232(R9)(R11*1), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  236(R9)(R10*4), Z17
-	VPBROADCASTD  232(R9)(R10*4), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  236(R9)(R12*1), Z18
-	VPBROADCASTD  232(R9)(R12*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPSRLD        $0x01, 704(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 208(R9), Z18, Z11
-	VPDPBUSD.BCST 208(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 208(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 208(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 208(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 208(R9)(R12*1), Z18, Z17
-	VPSLLD        $0x03, 704(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 212(R9), Z18, Z11
-	VPDPBUSD.BCST 212(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 212(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 212(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 212(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 212(R9)(R12*1), Z18, Z17
-	VPSRLD        $0x03, 704(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 216(R9), Z13, Z11
-	VPDPBUSD.BCST 216(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 216(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 216(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 216(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 216(R9)(R12*1), Z13, Z17
-	PREFETCHT1    17024(R8)
-	PREFETCHT0    2688(R8)
-	VPSLLD        $0x01, 704(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 220(R9), Z13, Z11
-	VPDPBUSD.BCST 220(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 220(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 220(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 220(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 220(R9)(R12*1), Z13, Z17
-	VPSRLD        $0x04, 64(R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   224(R9), Z10, Z13
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z13, Z11, Z3
-	VMULPS.BCST   224(R9)(R10*1), Z10, Z11
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z11, Z12, Z4
-	VMULPS.BCST   224(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z5
-	VMULPS.BCST   224(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z6
-	VMULPS.BCST   224(R9)(R10*4), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z7
-	VMULPS.BCST   224(R9)(R12*1), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z8
-	VPMOVZXWD     32(DI), Z10
-	VPSLLD        $0x14, 64(R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x15, Z10, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VPSLLD        $0x10, 64(R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x14, Z10, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
+	VPBROADCASTD   236(R9), Z12
+	VPBROADCASTD   232(R9), Z11
+	VPSUBD         Z12, Z11, Z11
+	VPSRAD         $0x07, Z11, Z12
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z12, Z11, Z11
+	VPBROADCASTD   236(R9)(R10*1), Z14
+	VPBROADCASTD   232(R9)(R10*1), Z12
+	VPSUBD         Z14, Z12, Z12
+	VPSRAD         $0x07, Z12, Z14
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z14, Z12, Z12
+	VPBROADCASTD   236(R9)(R10*2), Z15
+	VPBROADCASTD   232(R9)(R10*2), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPSRLD         $0x01, 768(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  208(R9), Z15, Z11
+	VPDPBUSD.BCST  208(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  208(R9)(R10*2), Z15, Z14
+	PREFETCHT1     17024(R8)
+	PREFETCHT0     2688(R8)
+	VPSLLD         $0x03, 768(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  212(R9), Z15, Z11
+	VPDPBUSD.BCST  212(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  212(R9)(R10*2), Z15, Z14
+	VPSRLD         $0x03, 768(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  216(R9), Z13, Z11
+	VPDPBUSD.BCST  216(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  216(R9)(R10*2), Z13, Z14
+	VPSLLD         $0x01, 768(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  220(R9), Z13, Z11
+	VPDPBUSD.BCST  220(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  220(R9)(R10*2), Z13, Z14
+	VPSRLD         $0x04, 64(R8), Z10
+	VPERMPS        Z0, Z10, Z10
+	VMULPS         Z9, Z10, Z10
+	VMULPS.BCST    224(R9), Z10, Z13
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z13, Z11, Z6
+	VMULPS.BCST    224(R9)(R10*1), Z10, Z11
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z11, Z12, Z7
+	VMULPS.BCST    224(R9)(R10*2), Z10, Z10
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z10, Z14, Z8
+	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z10
+	VPMULTISHIFTQB 128(R8), Z10, Z10
+	VPERMB         Z2, Z10, Z11
+	VPERMB         Z3, Z10, Z12
+	VPERMB         Z4, Z10, Z13
+	VPERMB         Z5, Z10, Z10
 
 	// sub-block 5, scale 0
 	VPBROADCASTD  284(R9), Z14
@@ -5928,179 +2736,102 @@ block:
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  284(R9)(R11*1), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  284(R9)(R10*4), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  284(R9)(R12*1), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPSRLD        $0x01, 768(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 240(R9), Z20, Z14
-	VPDPBUSD.BCST 240(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 240(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 240(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 240(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 240(R9)(R12*1), Z20, Z19
-	VPSLLD        $0x03, 768(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 244(R9), Z20, Z14
-	VPDPBUSD.BCST 244(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 244(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 244(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 244(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 244(R9)(R12*1), Z20, Z19
 	PREFETCHT1    17088(R8)
 	PREFETCHT0    2752(R8)
-	VPSRLD        $0x03, 768(R8), Z11
+	VPSRLD        $0x01, 832(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 240(R9), Z17, Z14
+	VPDPBUSD.BCST 240(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 240(R9)(R10*2), Z17, Z16
+	VPSLLD        $0x03, 832(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 244(R9), Z17, Z14
+	VPDPBUSD.BCST 244(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 244(R9)(R10*2), Z17, Z16
+	VPSRLD        $0x03, 832(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 248(R9), Z11, Z14
 	VPDPBUSD.BCST 248(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 248(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 248(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 248(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 248(R9)(R12*1), Z11, Z19
-	VPSLLD        $0x01, 768(R8), Z11
+	PREFETCHT1    17152(R8)
+	PREFETCHT0    2816(R8)
+	VPSLLD        $0x01, 832(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 252(R9), Z11, Z14
 	VPDPBUSD.BCST 252(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 252(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 252(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 252(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 252(R9)(R12*1), Z11, Z19
 	VPSRLD        $0x08, 64(R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
 	VMULPS.BCST   272(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z12, Z14, Z3
+	VFMADD231PS   Z12, Z14, Z6
 	VMULPS.BCST   272(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z12, Z15, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z11, Z12
+	VFMADD231PS   Z12, Z15, Z7
+	VMULPS.BCST   272(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z12, Z16, Z5
-	VMULPS.BCST   272(R9)(R11*1), Z11, Z12
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z12, Z17, Z6
-	VMULPS.BCST   272(R9)(R10*4), Z11, Z12
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z12, Z18, Z7
-	VMULPS.BCST   272(R9)(R12*1), Z11, Z11
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z11, Z19, Z8
+	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 5, scale 1
-	VPBROADCASTD  284(R9), Z12
-	VPBROADCASTD  280(R9), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  284(R9)(R10*1), Z14
-	VPBROADCASTD  280(R9)(R10*1), Z12
-	VPSUBD        Z14, Z12, Z12
-	VPSRAD        $0x07, Z12, Z14
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z14, Z12, Z12
-	VPBROADCASTD  284(R9)(R10*2), Z15
-	VPBROADCASTD  280(R9)(R10*2), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  284(R9)(R11*1), Z16
-	VPBROADCASTD  280(R9)(R11*1), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  284(R9)(R10*4), Z17
-	VPBROADCASTD  280(R9)(R10*4), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  284(R9)(R12*1), Z18
-	VPBROADCASTD  280(R9)(R12*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPSRLD        $0x01, 832(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 256(R9), Z18, Z11
-	VPDPBUSD.BCST 256(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 256(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 256(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 256(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 256(R9)(R12*1), Z18, Z17
-	VPSLLD        $0x03, 832(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 260(R9), Z18, Z11
-	VPDPBUSD.BCST 260(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 260(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 260(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 260(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 260(R9)(R12*1), Z18, Z17
-	PREFETCHT1    17152(R8)
-	PREFETCHT0    2816(R8)
-	VPSRLD        $0x03, 832(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 264(R9), Z13, Z11
-	VPDPBUSD.BCST 264(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 264(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 264(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 264(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 264(R9)(R12*1), Z13, Z17
-	VPSLLD        $0x01, 832(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 268(R9), Z13, Z11
-	VPDPBUSD.BCST 268(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 268(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 268(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 268(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 268(R9)(R12*1), Z13, Z17
-	VPSRLD        $0x0c, 64(R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   272(R9), Z10, Z13
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z13, Z11, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z10, Z11
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z11, Z12, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z5
-	VMULPS.BCST   272(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z6
-	VMULPS.BCST   272(R9)(R10*4), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z7
-	VMULPS.BCST   272(R9)(R12*1), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z8
-	VPMOVZXWD     32(DI), Z10
-	VPSLLD        $0x0c, 64(R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x13, Z10, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VPSLLD        $0x08, 64(R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x12, Z10, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
+	VPBROADCASTD   284(R9), Z12
+	VPBROADCASTD   280(R9), Z11
+	VPSUBD         Z12, Z11, Z11
+	VPSRAD         $0x07, Z11, Z12
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z12, Z11, Z11
+	VPBROADCASTD   284(R9)(R10*1), Z14
+	VPBROADCASTD   280(R9)(R10*1), Z12
+	VPSUBD         Z14, Z12, Z12
+	VPSRAD         $0x07, Z12, Z14
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z14, Z12, Z12
+	VPBROADCASTD   284(R9)(R10*2), Z15
+	VPBROADCASTD   280(R9)(R10*2), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPSRLD         $0x01, 896(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  256(R9), Z15, Z11
+	VPDPBUSD.BCST  256(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  256(R9)(R10*2), Z15, Z14
+	VPSLLD         $0x03, 896(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  260(R9), Z15, Z11
+	VPDPBUSD.BCST  260(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  260(R9)(R10*2), Z15, Z14
+	VPSRLD         $0x03, 896(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  264(R9), Z13, Z11
+	VPDPBUSD.BCST  264(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  264(R9)(R10*2), Z13, Z14
+	PREFETCHT1     17216(R8)
+	PREFETCHT0     2880(R8)
+	VPSLLD         $0x01, 896(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  268(R9), Z13, Z11
+	VPDPBUSD.BCST  268(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  268(R9)(R10*2), Z13, Z14
+	VPSRLD         $0x0c, 64(R8), Z10
+	VPERMPS        Z0, Z10, Z10
+	VMULPS         Z9, Z10, Z10
+	VMULPS.BCST    272(R9), Z10, Z13
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z13, Z11, Z6
+	VMULPS.BCST    272(R9)(R10*1), Z10, Z11
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z11, Z12, Z7
+	VMULPS.BCST    272(R9)(R10*2), Z10, Z10
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z10, Z14, Z8
+	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z10
+	VPMULTISHIFTQB 128(R8), Z10, Z10
+	VPERMB         Z2, Z10, Z11
+	VPERMB         Z3, Z10, Z12
+	VPERMB         Z4, Z10, Z13
+	VPERMB         Z5, Z10, Z10
 
 	// sub-block 6, scale 0
 	VPBROADCASTD  332(R9), Z14
@@ -6115,179 +2846,100 @@ block:
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  332(R9)(R11*1), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  332(R9)(R10*4), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  332(R9)(R12*1), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPSRLD        $0x01, 896(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 288(R9), Z20, Z14
-	VPDPBUSD.BCST 288(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 288(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 288(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 288(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 288(R9)(R12*1), Z20, Z19
-	PREFETCHT1    17216(R8)
-	PREFETCHT0    2880(R8)
-	VPSLLD        $0x03, 896(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 292(R9), Z20, Z14
-	VPDPBUSD.BCST 292(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 292(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 292(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 292(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 292(R9)(R12*1), Z20, Z19
-	VPSRLD        $0x03, 896(R8), Z11
+	VPSRLD        $0x01, 960(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 288(R9), Z17, Z14
+	VPDPBUSD.BCST 288(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 288(R9)(R10*2), Z17, Z16
+	VPSLLD        $0x03, 960(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 292(R9), Z17, Z14
+	VPDPBUSD.BCST 292(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 292(R9)(R10*2), Z17, Z16
+	PREFETCHT1    17280(R8)
+	PREFETCHT0    2944(R8)
+	VPSRLD        $0x03, 960(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 296(R9), Z11, Z14
 	VPDPBUSD.BCST 296(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 296(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 296(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 296(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 296(R9)(R12*1), Z11, Z19
-	VPSLLD        $0x01, 896(R8), Z11
+	VPSLLD        $0x01, 960(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 300(R9), Z11, Z14
 	VPDPBUSD.BCST 300(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 300(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 300(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 300(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 300(R9)(R12*1), Z11, Z19
 	VPSRLD        $0x10, 64(R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
 	VMULPS.BCST   320(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z12, Z14, Z3
+	VFMADD231PS   Z12, Z14, Z6
 	VMULPS.BCST   320(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z12, Z15, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z11, Z12
+	VFMADD231PS   Z12, Z15, Z7
+	VMULPS.BCST   320(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z12, Z16, Z5
-	VMULPS.BCST   320(R9)(R11*1), Z11, Z12
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z12, Z17, Z6
-	VMULPS.BCST   320(R9)(R10*4), Z11, Z12
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z12, Z18, Z7
-	VMULPS.BCST   320(R9)(R12*1), Z11, Z11
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z11, Z19, Z8
+	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 6, scale 1
-	VPBROADCASTD  332(R9), Z12
-	VPBROADCASTD  328(R9), Z11
-	VPSUBD        Z12, Z11, Z11
-	VPSRAD        $0x07, Z11, Z12
-	VPSRAD        $0x04, Z11, Z11
-	VPADDD        Z12, Z11, Z11
-	VPBROADCASTD  332(R9)(R10*1), Z14
-	VPBROADCASTD  328(R9)(R10*1), Z12
-	VPSUBD        Z14, Z12, Z12
-	VPSRAD        $0x07, Z12, Z14
-	VPSRAD        $0x04, Z12, Z12
-	VPADDD        Z14, Z12, Z12
-	VPBROADCASTD  332(R9)(R10*2), Z15
-	VPBROADCASTD  328(R9)(R10*2), Z14
-	VPSUBD        Z15, Z14, Z14
-	VPSRAD        $0x07, Z14, Z15
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  332(R9)(R11*1), Z16
-	VPBROADCASTD  328(R9)(R11*1), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  332(R9)(R10*4), Z17
-	VPBROADCASTD  328(R9)(R10*4), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  332(R9)(R12*1), Z18
-	VPBROADCASTD  328(R9)(R12*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPSRLD        $0x01, 960(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 304(R9), Z18, Z11
-	VPDPBUSD.BCST 304(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 304(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 304(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 304(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 304(R9)(R12*1), Z18, Z17
-	PREFETCHT1    17280(R8)
-	PREFETCHT0    2944(R8)
-	VPSLLD        $0x03, 960(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 308(R9), Z18, Z11
-	VPDPBUSD.BCST 308(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 308(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 308(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 308(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 308(R9)(R12*1), Z18, Z17
-	VPSRLD        $0x03, 960(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 312(R9), Z13, Z11
-	VPDPBUSD.BCST 312(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 312(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 312(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 312(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 312(R9)(R12*1), Z13, Z17
-	VPSLLD        $0x01, 960(R8), Z13
-	VPTERNLOGD    $0xea, Z10, Z1, Z13
-	VPDPBUSD.BCST 316(R9), Z13, Z11
-	VPDPBUSD.BCST 316(R9)(R10*1), Z13, Z12
-	VPDPBUSD.BCST 316(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 316(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 316(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 316(R9)(R12*1), Z13, Z17
-	VPSRLD        $0x14, 64(R8), Z10
-	VPERMPS       Z0, Z10, Z10
-	VMULPS        Z9, Z10, Z10
-	VMULPS.BCST   320(R9), Z10, Z13
-	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z13, Z11, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z10, Z11
-	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z11, Z12, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z10, Z11
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z5
-	VMULPS.BCST   320(R9)(R11*1), Z10, Z11
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z11, Z15, Z6
-	VMULPS.BCST   320(R9)(R10*4), Z10, Z11
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z7
-	VMULPS.BCST   320(R9)(R12*1), Z10, Z10
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z10, Z17, Z8
-	VPMOVZXWD     32(DI), Z10
-	VPSLLD        $0x04, 64(R8), Z11
-	VPSRAD        $0x1f, Z11, Z11
-	VPANDD        Z2, Z11, Z11
-	VPSLLD        $0x11, Z10, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
-	VMOVDQU32     64(R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x10, Z10, Z10
-	VPSRAD        $0x1f, Z10, Z10
-	VPANDD        Z2, Z10, Z10
+	VPBROADCASTD   332(R9), Z12
+	VPBROADCASTD   328(R9), Z11
+	VPSUBD         Z12, Z11, Z11
+	VPSRAD         $0x07, Z11, Z12
+	VPSRAD         $0x04, Z11, Z11
+	VPADDD         Z12, Z11, Z11
+	VPBROADCASTD   332(R9)(R10*1), Z14
+	VPBROADCASTD   328(R9)(R10*1), Z12
+	VPSUBD         Z14, Z12, Z12
+	VPSRAD         $0x07, Z12, Z14
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z14, Z12, Z12
+	VPBROADCASTD   332(R9)(R10*2), Z15
+	VPBROADCASTD   328(R9)(R10*2), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPSRLD         $0x01, 1024(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  304(R9), Z15, Z11
+	VPDPBUSD.BCST  304(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  304(R9)(R10*2), Z15, Z14
+	PREFETCHT1     17344(R8)
+	PREFETCHT0     3008(R8)
+	VPSLLD         $0x03, 1024(R8), Z15
+	VPTERNLOGD     $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST  308(R9), Z15, Z11
+	VPDPBUSD.BCST  308(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST  308(R9)(R10*2), Z15, Z14
+	VPSRLD         $0x03, 1024(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  312(R9), Z13, Z11
+	VPDPBUSD.BCST  312(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  312(R9)(R10*2), Z13, Z14
+	VPSLLD         $0x01, 1024(R8), Z13
+	VPTERNLOGD     $0xea, Z10, Z1, Z13
+	VPDPBUSD.BCST  316(R9), Z13, Z11
+	VPDPBUSD.BCST  316(R9)(R10*1), Z13, Z12
+	VPDPBUSD.BCST  316(R9)(R10*2), Z13, Z14
+	VPSRLD         $0x14, 64(R8), Z10
+	VPERMPS        Z0, Z10, Z10
+	VMULPS         Z9, Z10, Z10
+	VMULPS.BCST    320(R9), Z10, Z13
+	VCVTDQ2PS      Z11, Z11
+	VFMADD231PS    Z13, Z11, Z6
+	VMULPS.BCST    320(R9)(R10*1), Z10, Z11
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z11, Z12, Z7
+	VMULPS.BCST    320(R9)(R10*2), Z10, Z10
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z10, Z14, Z8
+	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z10
+	VPMULTISHIFTQB 128(R8), Z10, Z10
+	VPERMB         Z2, Z10, Z11
+	VPERMB         Z3, Z10, Z12
+	VPERMB         Z4, Z10, Z13
+	VPERMB         Z5, Z10, Z10
 
 	// sub-block 7, scale 0
 	VPBROADCASTD  380(R9), Z14
@@ -6302,73 +2954,40 @@ block:
 	VPSRAD        $0x07, Z16, Z17
 	VPSRAD        $0x04, Z16, Z16
 	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  380(R9)(R11*1), Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  380(R9)(R10*4), Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  380(R9)(R12*1), Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	PREFETCHT1    17344(R8)
-	PREFETCHT0    3008(R8)
-	VPSRLD        $0x01, 1024(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 336(R9), Z20, Z14
-	VPDPBUSD.BCST 336(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 336(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 336(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 336(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 336(R9)(R12*1), Z20, Z19
-	VPSLLD        $0x03, 1024(R8), Z20
-	VPTERNLOGD    $0xea, Z11, Z1, Z20
-	VPDPBUSD.BCST 340(R9), Z20, Z14
-	VPDPBUSD.BCST 340(R9)(R10*1), Z20, Z15
-	VPDPBUSD.BCST 340(R9)(R10*2), Z20, Z16
-	VPDPBUSD.BCST 340(R9)(R11*1), Z20, Z17
-	VPDPBUSD.BCST 340(R9)(R10*4), Z20, Z18
-	VPDPBUSD.BCST 340(R9)(R12*1), Z20, Z19
-	VPSRLD        $0x03, 1024(R8), Z11
+	VPSRLD        $0x01, 1088(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 336(R9), Z17, Z14
+	VPDPBUSD.BCST 336(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 336(R9)(R10*2), Z17, Z16
+	PREFETCHT1    17408(R8)
+	PREFETCHT0    3072(R8)
+	VPSLLD        $0x03, 1088(R8), Z17
+	VPTERNLOGD    $0xea, Z11, Z1, Z17
+	VPDPBUSD.BCST 340(R9), Z17, Z14
+	VPDPBUSD.BCST 340(R9)(R10*1), Z17, Z15
+	VPDPBUSD.BCST 340(R9)(R10*2), Z17, Z16
+	VPSRLD        $0x03, 1088(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 344(R9), Z11, Z14
 	VPDPBUSD.BCST 344(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 344(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 344(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 344(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 344(R9)(R12*1), Z11, Z19
-	VPSLLD        $0x01, 1024(R8), Z11
+	VPSLLD        $0x01, 1088(R8), Z11
 	VPTERNLOGD    $0xea, Z12, Z1, Z11
 	VPDPBUSD.BCST 348(R9), Z11, Z14
 	VPDPBUSD.BCST 348(R9)(R10*1), Z11, Z15
 	VPDPBUSD.BCST 348(R9)(R10*2), Z11, Z16
-	VPDPBUSD.BCST 348(R9)(R11*1), Z11, Z17
-	VPDPBUSD.BCST 348(R9)(R10*4), Z11, Z18
-	VPDPBUSD.BCST 348(R9)(R12*1), Z11, Z19
 	VPSRLD        $0x18, 64(R8), Z11
 	VPERMPS       Z0, Z11, Z11
 	VMULPS        Z9, Z11, Z11
 	VMULPS.BCST   368(R9), Z11, Z12
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z12, Z14, Z3
+	VFMADD231PS   Z12, Z14, Z6
 	VMULPS.BCST   368(R9)(R10*1), Z11, Z12
 	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z12, Z15, Z4
-	VMULPS.BCST   368(R9)(R10*2), Z11, Z12
+	VFMADD231PS   Z12, Z15, Z7
+	VMULPS.BCST   368(R9)(R10*2), Z11, Z11
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z12, Z16, Z5
-	VMULPS.BCST   368(R9)(R11*1), Z11, Z12
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z12, Z17, Z6
-	VMULPS.BCST   368(R9)(R10*4), Z11, Z12
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z12, Z18, Z7
-	VMULPS.BCST   368(R9)(R12*1), Z11, Z11
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z11, Z19, Z8
+	VFMADD231PS   Z11, Z16, Z8
 
 	// sub-block 7, scale 1
 	VPBROADCASTD  380(R9), Z12
@@ -6389,95 +3008,51 @@ block:
 	VPSRAD        $0x07, Z14, Z15
 	VPSRAD        $0x04, Z14, Z14
 	VPADDD        Z15, Z14, Z14
-	VPBROADCASTD  380(R9)(R11*1), Z16
-	VPBROADCASTD  376(R9)(R11*1), Z15
-	VPSUBD        Z16, Z15, Z15
-	VPSRAD        $0x07, Z15, Z16
-	VPSRAD        $0x04, Z15, Z15
-	VPADDD        Z16, Z15, Z15
-	VPBROADCASTD  380(R9)(R10*4), Z17
-	VPBROADCASTD  376(R9)(R10*4), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  380(R9)(R12*1), Z18
-	VPBROADCASTD  376(R9)(R12*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	PREFETCHT1    17408(R8)
-	PREFETCHT0    3072(R8)
-	VPSRLD        $0x01, 1088(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 352(R9), Z18, Z11
-	VPDPBUSD.BCST 352(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 352(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 352(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 352(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 352(R9)(R12*1), Z18, Z17
-	VPSLLD        $0x03, 1088(R8), Z18
-	VPTERNLOGD    $0xea, Z13, Z1, Z18
-	VPDPBUSD.BCST 356(R9), Z18, Z11
-	VPDPBUSD.BCST 356(R9)(R10*1), Z18, Z12
-	VPDPBUSD.BCST 356(R9)(R10*2), Z18, Z14
-	VPDPBUSD.BCST 356(R9)(R11*1), Z18, Z15
-	VPDPBUSD.BCST 356(R9)(R10*4), Z18, Z16
-	VPDPBUSD.BCST 356(R9)(R12*1), Z18, Z17
-	VPSRLD        $0x03, 1088(R8), Z13
+	PREFETCHT1    17472(R8)
+	PREFETCHT0    3136(R8)
+	VPSRLD        $0x01, 1152(R8), Z15
+	VPTERNLOGD    $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST 352(R9), Z15, Z11
+	VPDPBUSD.BCST 352(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST 352(R9)(R10*2), Z15, Z14
+	VPSLLD        $0x03, 1152(R8), Z15
+	VPTERNLOGD    $0xea, Z13, Z1, Z15
+	VPDPBUSD.BCST 356(R9), Z15, Z11
+	VPDPBUSD.BCST 356(R9)(R10*1), Z15, Z12
+	VPDPBUSD.BCST 356(R9)(R10*2), Z15, Z14
+	VPSRLD        $0x03, 1152(R8), Z13
 	VPTERNLOGD    $0xea, Z10, Z1, Z13
 	VPDPBUSD.BCST 360(R9), Z13, Z11
 	VPDPBUSD.BCST 360(R9)(R10*1), Z13, Z12
 	VPDPBUSD.BCST 360(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 360(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 360(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 360(R9)(R12*1), Z13, Z17
-	PREFETCHT1    17472(R8)
-	PREFETCHT0    3136(R8)
-	VPSLLD        $0x01, 1088(R8), Z13
+	PREFETCHT1    17536(R8)
+	PREFETCHT0    3200(R8)
+	VPSLLD        $0x01, 1152(R8), Z13
 	VPTERNLOGD    $0xea, Z10, Z1, Z13
 	VPDPBUSD.BCST 364(R9), Z13, Z11
 	VPDPBUSD.BCST 364(R9)(R10*1), Z13, Z12
 	VPDPBUSD.BCST 364(R9)(R10*2), Z13, Z14
-	VPDPBUSD.BCST 364(R9)(R11*1), Z13, Z15
-	VPDPBUSD.BCST 364(R9)(R10*4), Z13, Z16
-	VPDPBUSD.BCST 364(R9)(R12*1), Z13, Z17
 	VPSRLD        $0x1c, 64(R8), Z10
 	VPERMPS       Z0, Z10, Z10
 	VMULPS        Z9, Z10, Z10
 	VMULPS.BCST   368(R9), Z10, Z9
 	VCVTDQ2PS     Z11, Z11
-	VFMADD231PS   Z9, Z11, Z3
+	VFMADD231PS   Z9, Z11, Z6
 	VMULPS.BCST   368(R9)(R10*1), Z10, Z9
 	VCVTDQ2PS     Z12, Z12
-	VFMADD231PS   Z9, Z12, Z4
+	VFMADD231PS   Z9, Z12, Z7
 	VMULPS.BCST   368(R9)(R10*2), Z10, Z9
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z9, Z14, Z5
-	VMULPS.BCST   368(R9)(R11*1), Z10, Z9
-	VCVTDQ2PS     Z15, Z15
-	VFMADD231PS   Z9, Z15, Z6
-	VMULPS.BCST   368(R9)(R10*4), Z10, Z9
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z9, Z16, Z7
-	VMULPS.BCST   368(R9)(R12*1), Z10, Z9
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z9, Z17, Z8
+	VFMADD231PS   Z9, Z14, Z8
 	ADDQ          $0x00000180, R9
-	ADDQ          $0x40, DI
-	ADDQ          $0x00000480, R8
-	DECQ          R13
+	ADDQ          $0x20, DI
+	ADDQ          $0x000004c0, R8
+	DECQ          R11
 	JNZ           block
 	MOVQ          64(AX), DI
-	LEAQ          (DI)(DI*2), R8
-	LEAQ          (DI)(DI*4), R9
-	VMOVUPS       Z3, (CX)
-	VMOVUPS       Z4, (CX)(DI*1)
-	VMOVUPS       Z5, (CX)(DI*2)
-	VMOVUPS       Z6, (CX)(R8*1)
-	VMOVUPS       Z7, (CX)(DI*4)
-	VMOVUPS       Z8, (CX)(R9*1)
+	VMOVUPS       Z6, (CX)
+	VMOVUPS       Z7, (CX)(DI*1)
+	VMOVUPS       Z8, (CX)(DI*2)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -6486,9 +3061,9 @@ block:
 	VZEROUPPER
 	RET
 
-// func Gemv_iq1_mx16_q8x_16x8_avx512vnni(a *byte)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
-TEXT ·Gemv_iq1_mx16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
+// func Gemv_iq1_mx16_q8x_16x4_avx512vnni(a *byte)
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq1_mx16_q8x_16x4_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      a+0(FP), AX
 	MOVQ      56(AX), CX
 	MOVQ      24(AX), DX
@@ -6497,6 +3072,10 @@ TEXT ·Gemv_iq1_mx16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
 	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
 	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
+	VMOVDQU32 up_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 up_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 up_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 up_3_avx512vnni<>+0(SB), Z5
 
 tile:
 	MOVQ   BX, DI
@@ -6504,12 +3083,1118 @@ tile:
 	MOVQ   40(AX), R9
 	MOVQ   48(AX), R10
 	LEAQ   (R10)(R10*2), R11
-	LEAQ   (R10)(R10*4), R12
-	LEAQ   (R9)(R11*2), R13
-	MOVQ   32(AX), R14
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
+	MOVQ   32(AX), R12
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+
+block:
+	VCVTPH2PS      (DI), Z10
+	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z11
+	VPMULTISHIFTQB 128(R8), Z11, Z11
+	VPERMB         Z2, Z11, Z12
+	VPERMB         Z3, Z11, Z13
+	VPERMB         Z4, Z11, Z14
+	VPERMB         Z5, Z11, Z11
+
+	// sub-block 0, scale 0
+	VPBROADCASTD  44(R9), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  44(R9)(R10*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  44(R9)(R10*2), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  44(R9)(R11*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPSRLD        $0x01, 192(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST (R9), Z19, Z15
+	VPDPBUSD.BCST (R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST (R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST (R9)(R11*1), Z19, Z18
+	VPSLLD        $0x03, 192(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 4(R9), Z19, Z15
+	VPDPBUSD.BCST 4(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 4(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 4(R9)(R11*1), Z19, Z18
+	VPSRLD        $0x03, 192(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 8(R9), Z12, Z15
+	VPDPBUSD.BCST 8(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 8(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 8(R9)(R11*1), Z12, Z18
+	PREFETCHT1    16384(R8)
+	PREFETCHT0    2048(R8)
+	VPSLLD        $0x01, 192(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 12(R9), Z12, Z15
+	VPDPBUSD.BCST 12(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 12(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 12(R9)(R11*1), Z12, Z18
+	VMOVDQU32     (R8), Z12
+	VPERMPS       Z0, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VMULPS.BCST   32(R9), Z12, Z13
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z13, Z15, Z6
+	VMULPS.BCST   32(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z7
+	VMULPS.BCST   32(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z13, Z17, Z8
+	VMULPS.BCST   32(R9)(R11*1), Z12, Z12
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+
+	// sub-block 0, scale 1
+	VPBROADCASTD   44(R9), Z13
+	VPBROADCASTD   40(R9), Z12
+	VPSUBD         Z13, Z12, Z12
+	VPSRAD         $0x07, Z12, Z13
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z13, Z12, Z12
+	VPBROADCASTD   44(R9)(R10*1), Z15
+	VPBROADCASTD   40(R9)(R10*1), Z13
+	VPSUBD         Z15, Z13, Z13
+	VPSRAD         $0x07, Z13, Z15
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z15, Z13, Z13
+	VPBROADCASTD   44(R9)(R10*2), Z16
+	VPBROADCASTD   40(R9)(R10*2), Z15
+	VPSUBD         Z16, Z15, Z15
+	VPSRAD         $0x07, Z15, Z16
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z16, Z15, Z15
+	VPBROADCASTD   44(R9)(R11*1), Z17
+	VPBROADCASTD   40(R9)(R11*1), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPSRLD         $0x01, 256(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  16(R9), Z17, Z12
+	VPDPBUSD.BCST  16(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  16(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  16(R9)(R11*1), Z17, Z16
+	VPSLLD         $0x03, 256(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  20(R9), Z17, Z12
+	VPDPBUSD.BCST  20(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  20(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  20(R9)(R11*1), Z17, Z16
+	PREFETCHT1     16448(R8)
+	PREFETCHT0     2112(R8)
+	VPSRLD         $0x03, 256(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  24(R9), Z14, Z12
+	VPDPBUSD.BCST  24(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  24(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  24(R9)(R11*1), Z14, Z16
+	VPSLLD         $0x01, 256(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  28(R9), Z14, Z12
+	VPDPBUSD.BCST  28(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  28(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  28(R9)(R11*1), Z14, Z16
+	VPSRLD         $0x04, (R8), Z11
+	VPERMPS        Z0, Z11, Z11
+	VMULPS         Z10, Z11, Z11
+	VMULPS.BCST    32(R9), Z11, Z14
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z14, Z12, Z6
+	VMULPS.BCST    32(R9)(R10*1), Z11, Z12
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z12, Z13, Z7
+	VMULPS.BCST    32(R9)(R10*2), Z11, Z12
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z12, Z15, Z8
+	VMULPS.BCST    32(R9)(R11*1), Z11, Z11
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z11, Z16, Z9
+	VMOVDQU32      up_of_1_avx512vnni<>+0(SB), Z11
+	VPMULTISHIFTQB 128(R8), Z11, Z11
+	VPERMB         Z2, Z11, Z12
+	VPERMB         Z3, Z11, Z13
+	VPERMB         Z4, Z11, Z14
+	VPERMB         Z5, Z11, Z11
+
+	// sub-block 1, scale 0
+	VPBROADCASTD  92(R9), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  92(R9)(R10*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  92(R9)(R10*2), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  92(R9)(R11*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPSRLD        $0x01, 320(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 48(R9), Z19, Z15
+	VPDPBUSD.BCST 48(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 48(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 48(R9)(R11*1), Z19, Z18
+	VPSLLD        $0x03, 320(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 52(R9), Z19, Z15
+	VPDPBUSD.BCST 52(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 52(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 52(R9)(R11*1), Z19, Z18
+	PREFETCHT1    16512(R8)
+	PREFETCHT0    2176(R8)
+	VPSRLD        $0x03, 320(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 56(R9), Z12, Z15
+	VPDPBUSD.BCST 56(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 56(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 56(R9)(R11*1), Z12, Z18
+	VPSLLD        $0x01, 320(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 60(R9), Z12, Z15
+	VPDPBUSD.BCST 60(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 60(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 60(R9)(R11*1), Z12, Z18
+	VPSRLD        $0x08, (R8), Z12
+	VPERMPS       Z0, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VMULPS.BCST   80(R9), Z12, Z13
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z13, Z15, Z6
+	VMULPS.BCST   80(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z7
+	VMULPS.BCST   80(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z13, Z17, Z8
+	VMULPS.BCST   80(R9)(R11*1), Z12, Z12
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+
+	// sub-block 1, scale 1
+	VPBROADCASTD   92(R9), Z13
+	VPBROADCASTD   88(R9), Z12
+	VPSUBD         Z13, Z12, Z12
+	VPSRAD         $0x07, Z12, Z13
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z13, Z12, Z12
+	VPBROADCASTD   92(R9)(R10*1), Z15
+	VPBROADCASTD   88(R9)(R10*1), Z13
+	VPSUBD         Z15, Z13, Z13
+	VPSRAD         $0x07, Z13, Z15
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z15, Z13, Z13
+	VPBROADCASTD   92(R9)(R10*2), Z16
+	VPBROADCASTD   88(R9)(R10*2), Z15
+	VPSUBD         Z16, Z15, Z15
+	VPSRAD         $0x07, Z15, Z16
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z16, Z15, Z15
+	VPBROADCASTD   92(R9)(R11*1), Z17
+	VPBROADCASTD   88(R9)(R11*1), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPSRLD         $0x01, 384(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  64(R9), Z17, Z12
+	VPDPBUSD.BCST  64(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  64(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  64(R9)(R11*1), Z17, Z16
+	PREFETCHT1     16576(R8)
+	PREFETCHT0     2240(R8)
+	VPSLLD         $0x03, 384(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  68(R9), Z17, Z12
+	VPDPBUSD.BCST  68(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  68(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  68(R9)(R11*1), Z17, Z16
+	VPSRLD         $0x03, 384(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  72(R9), Z14, Z12
+	VPDPBUSD.BCST  72(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  72(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  72(R9)(R11*1), Z14, Z16
+	VPSLLD         $0x01, 384(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  76(R9), Z14, Z12
+	VPDPBUSD.BCST  76(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  76(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  76(R9)(R11*1), Z14, Z16
+	VPSRLD         $0x0c, (R8), Z11
+	VPERMPS        Z0, Z11, Z11
+	VMULPS         Z10, Z11, Z11
+	VMULPS.BCST    80(R9), Z11, Z14
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z14, Z12, Z6
+	VMULPS.BCST    80(R9)(R10*1), Z11, Z12
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z12, Z13, Z7
+	VMULPS.BCST    80(R9)(R10*2), Z11, Z12
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z12, Z15, Z8
+	VMULPS.BCST    80(R9)(R11*1), Z11, Z11
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z11, Z16, Z9
+	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z11
+	VPMULTISHIFTQB 128(R8), Z11, Z11
+	VPERMB         Z2, Z11, Z12
+	VPERMB         Z3, Z11, Z13
+	VPERMB         Z4, Z11, Z14
+	VPERMB         Z5, Z11, Z11
+
+	// sub-block 2, scale 0
+	VPBROADCASTD  140(R9), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  140(R9)(R10*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  140(R9)(R10*2), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  140(R9)(R11*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	PREFETCHT1    16640(R8)
+	PREFETCHT0    2304(R8)
+	VPSRLD        $0x01, 448(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 96(R9), Z19, Z15
+	VPDPBUSD.BCST 96(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 96(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 96(R9)(R11*1), Z19, Z18
+	VPSLLD        $0x03, 448(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 100(R9), Z19, Z15
+	VPDPBUSD.BCST 100(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 100(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 100(R9)(R11*1), Z19, Z18
+	VPSRLD        $0x03, 448(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 104(R9), Z12, Z15
+	VPDPBUSD.BCST 104(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 104(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 104(R9)(R11*1), Z12, Z18
+	VPSLLD        $0x01, 448(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 108(R9), Z12, Z15
+	VPDPBUSD.BCST 108(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 108(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 108(R9)(R11*1), Z12, Z18
+	VPSRLD        $0x10, (R8), Z12
+	VPERMPS       Z0, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VMULPS.BCST   128(R9), Z12, Z13
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z13, Z15, Z6
+	VMULPS.BCST   128(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z7
+	VMULPS.BCST   128(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z13, Z17, Z8
+	VMULPS.BCST   128(R9)(R11*1), Z12, Z12
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+
+	// sub-block 2, scale 1
+	VPBROADCASTD   140(R9), Z13
+	VPBROADCASTD   136(R9), Z12
+	VPSUBD         Z13, Z12, Z12
+	VPSRAD         $0x07, Z12, Z13
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z13, Z12, Z12
+	VPBROADCASTD   140(R9)(R10*1), Z15
+	VPBROADCASTD   136(R9)(R10*1), Z13
+	VPSUBD         Z15, Z13, Z13
+	VPSRAD         $0x07, Z13, Z15
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z15, Z13, Z13
+	VPBROADCASTD   140(R9)(R10*2), Z16
+	VPBROADCASTD   136(R9)(R10*2), Z15
+	VPSUBD         Z16, Z15, Z15
+	VPSRAD         $0x07, Z15, Z16
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z16, Z15, Z15
+	VPBROADCASTD   140(R9)(R11*1), Z17
+	VPBROADCASTD   136(R9)(R11*1), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	PREFETCHT1     16704(R8)
+	PREFETCHT0     2368(R8)
+	VPSRLD         $0x01, 512(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  112(R9), Z17, Z12
+	VPDPBUSD.BCST  112(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  112(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  112(R9)(R11*1), Z17, Z16
+	VPSLLD         $0x03, 512(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  116(R9), Z17, Z12
+	VPDPBUSD.BCST  116(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  116(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  116(R9)(R11*1), Z17, Z16
+	VPSRLD         $0x03, 512(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  120(R9), Z14, Z12
+	VPDPBUSD.BCST  120(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  120(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  120(R9)(R11*1), Z14, Z16
+	PREFETCHT1     16768(R8)
+	PREFETCHT0     2432(R8)
+	VPSLLD         $0x01, 512(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  124(R9), Z14, Z12
+	VPDPBUSD.BCST  124(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  124(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  124(R9)(R11*1), Z14, Z16
+	VPSRLD         $0x14, (R8), Z11
+	VPERMPS        Z0, Z11, Z11
+	VMULPS         Z10, Z11, Z11
+	VMULPS.BCST    128(R9), Z11, Z14
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z14, Z12, Z6
+	VMULPS.BCST    128(R9)(R10*1), Z11, Z12
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z12, Z13, Z7
+	VMULPS.BCST    128(R9)(R10*2), Z11, Z12
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z12, Z15, Z8
+	VMULPS.BCST    128(R9)(R11*1), Z11, Z11
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z11, Z16, Z9
+	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z11
+	VPMULTISHIFTQB 128(R8), Z11, Z11
+	VPERMB         Z2, Z11, Z12
+	VPERMB         Z3, Z11, Z13
+	VPERMB         Z4, Z11, Z14
+	VPERMB         Z5, Z11, Z11
+
+	// sub-block 3, scale 0
+	VPBROADCASTD  188(R9), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  188(R9)(R10*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  188(R9)(R10*2), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  188(R9)(R11*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPSRLD        $0x01, 576(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 144(R9), Z19, Z15
+	VPDPBUSD.BCST 144(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 144(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 144(R9)(R11*1), Z19, Z18
+	VPSLLD        $0x03, 576(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 148(R9), Z19, Z15
+	VPDPBUSD.BCST 148(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 148(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 148(R9)(R11*1), Z19, Z18
+	PREFETCHT1    16832(R8)
+	PREFETCHT0    2496(R8)
+	VPSRLD        $0x03, 576(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 152(R9), Z12, Z15
+	VPDPBUSD.BCST 152(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 152(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 152(R9)(R11*1), Z12, Z18
+	VPSLLD        $0x01, 576(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 156(R9), Z12, Z15
+	VPDPBUSD.BCST 156(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 156(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 156(R9)(R11*1), Z12, Z18
+	VPSRLD        $0x18, (R8), Z12
+	VPERMPS       Z0, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VMULPS.BCST   176(R9), Z12, Z13
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z13, Z15, Z6
+	VMULPS.BCST   176(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z7
+	VMULPS.BCST   176(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z13, Z17, Z8
+	VMULPS.BCST   176(R9)(R11*1), Z12, Z12
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+
+	// sub-block 3, scale 1
+	VPBROADCASTD   188(R9), Z13
+	VPBROADCASTD   184(R9), Z12
+	VPSUBD         Z13, Z12, Z12
+	VPSRAD         $0x07, Z12, Z13
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z13, Z12, Z12
+	VPBROADCASTD   188(R9)(R10*1), Z15
+	VPBROADCASTD   184(R9)(R10*1), Z13
+	VPSUBD         Z15, Z13, Z13
+	VPSRAD         $0x07, Z13, Z15
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z15, Z13, Z13
+	VPBROADCASTD   188(R9)(R10*2), Z16
+	VPBROADCASTD   184(R9)(R10*2), Z15
+	VPSUBD         Z16, Z15, Z15
+	VPSRAD         $0x07, Z15, Z16
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z16, Z15, Z15
+	VPBROADCASTD   188(R9)(R11*1), Z17
+	VPBROADCASTD   184(R9)(R11*1), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPSRLD         $0x01, 640(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  160(R9), Z17, Z12
+	VPDPBUSD.BCST  160(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  160(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  160(R9)(R11*1), Z17, Z16
+	VPSLLD         $0x03, 640(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  164(R9), Z17, Z12
+	VPDPBUSD.BCST  164(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  164(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  164(R9)(R11*1), Z17, Z16
+	PREFETCHT1     16896(R8)
+	PREFETCHT0     2560(R8)
+	VPSRLD         $0x03, 640(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  168(R9), Z14, Z12
+	VPDPBUSD.BCST  168(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  168(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  168(R9)(R11*1), Z14, Z16
+	VPSLLD         $0x01, 640(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  172(R9), Z14, Z12
+	VPDPBUSD.BCST  172(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  172(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  172(R9)(R11*1), Z14, Z16
+	VPSRLD         $0x1c, (R8), Z11
+	VPERMPS        Z0, Z11, Z11
+	VMULPS         Z10, Z11, Z11
+	VMULPS.BCST    176(R9), Z11, Z14
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z14, Z12, Z6
+	VMULPS.BCST    176(R9)(R10*1), Z11, Z12
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z12, Z13, Z7
+	VMULPS.BCST    176(R9)(R10*2), Z11, Z12
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z12, Z15, Z8
+	VMULPS.BCST    176(R9)(R11*1), Z11, Z11
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z11, Z16, Z9
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z11
+	VPMULTISHIFTQB 128(R8), Z11, Z11
+	VPERMB         Z2, Z11, Z12
+	VPERMB         Z3, Z11, Z13
+	VPERMB         Z4, Z11, Z14
+	VPERMB         Z5, Z11, Z11
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  236(R9), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  236(R9)(R10*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  236(R9)(R10*2), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  236(R9)(R11*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPSRLD        $0x01, 704(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 192(R9), Z19, Z15
+	VPDPBUSD.BCST 192(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 192(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 192(R9)(R11*1), Z19, Z18
+	PREFETCHT1    16960(R8)
+	PREFETCHT0    2624(R8)
+	VPSLLD        $0x03, 704(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 196(R9), Z19, Z15
+	VPDPBUSD.BCST 196(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 196(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 196(R9)(R11*1), Z19, Z18
+	VPSRLD        $0x03, 704(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 200(R9), Z12, Z15
+	VPDPBUSD.BCST 200(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 200(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 200(R9)(R11*1), Z12, Z18
+	VPSLLD        $0x01, 704(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 204(R9), Z12, Z15
+	VPDPBUSD.BCST 204(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 204(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 204(R9)(R11*1), Z12, Z18
+	VMOVDQU32     64(R8), Z12
+	VPERMPS       Z0, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VMULPS.BCST   224(R9), Z12, Z13
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z13, Z15, Z6
+	VMULPS.BCST   224(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z7
+	VMULPS.BCST   224(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z13, Z17, Z8
+	VMULPS.BCST   224(R9)(R11*1), Z12, Z12
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+
+	// sub-block 4, scale 1
+	VPBROADCASTD   236(R9), Z13
+	VPBROADCASTD   232(R9), Z12
+	VPSUBD         Z13, Z12, Z12
+	VPSRAD         $0x07, Z12, Z13
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z13, Z12, Z12
+	VPBROADCASTD   236(R9)(R10*1), Z15
+	VPBROADCASTD   232(R9)(R10*1), Z13
+	VPSUBD         Z15, Z13, Z13
+	VPSRAD         $0x07, Z13, Z15
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z15, Z13, Z13
+	VPBROADCASTD   236(R9)(R10*2), Z16
+	VPBROADCASTD   232(R9)(R10*2), Z15
+	VPSUBD         Z16, Z15, Z15
+	VPSRAD         $0x07, Z15, Z16
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z16, Z15, Z15
+	VPBROADCASTD   236(R9)(R11*1), Z17
+	VPBROADCASTD   232(R9)(R11*1), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPSRLD         $0x01, 768(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  208(R9), Z17, Z12
+	VPDPBUSD.BCST  208(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  208(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  208(R9)(R11*1), Z17, Z16
+	PREFETCHT1     17024(R8)
+	PREFETCHT0     2688(R8)
+	VPSLLD         $0x03, 768(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  212(R9), Z17, Z12
+	VPDPBUSD.BCST  212(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  212(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  212(R9)(R11*1), Z17, Z16
+	VPSRLD         $0x03, 768(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  216(R9), Z14, Z12
+	VPDPBUSD.BCST  216(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  216(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  216(R9)(R11*1), Z14, Z16
+	VPSLLD         $0x01, 768(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  220(R9), Z14, Z12
+	VPDPBUSD.BCST  220(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  220(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  220(R9)(R11*1), Z14, Z16
+	VPSRLD         $0x04, 64(R8), Z11
+	VPERMPS        Z0, Z11, Z11
+	VMULPS         Z10, Z11, Z11
+	VMULPS.BCST    224(R9), Z11, Z14
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z14, Z12, Z6
+	VMULPS.BCST    224(R9)(R10*1), Z11, Z12
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z12, Z13, Z7
+	VMULPS.BCST    224(R9)(R10*2), Z11, Z12
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z12, Z15, Z8
+	VMULPS.BCST    224(R9)(R11*1), Z11, Z11
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z11, Z16, Z9
+	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z11
+	VPMULTISHIFTQB 128(R8), Z11, Z11
+	VPERMB         Z2, Z11, Z12
+	VPERMB         Z3, Z11, Z13
+	VPERMB         Z4, Z11, Z14
+	VPERMB         Z5, Z11, Z11
+
+	// sub-block 5, scale 0
+	VPBROADCASTD  284(R9), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  284(R9)(R10*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  284(R9)(R10*2), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  284(R9)(R11*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	PREFETCHT1    17088(R8)
+	PREFETCHT0    2752(R8)
+	VPSRLD        $0x01, 832(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 240(R9), Z19, Z15
+	VPDPBUSD.BCST 240(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 240(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 240(R9)(R11*1), Z19, Z18
+	VPSLLD        $0x03, 832(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 244(R9), Z19, Z15
+	VPDPBUSD.BCST 244(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 244(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 244(R9)(R11*1), Z19, Z18
+	VPSRLD        $0x03, 832(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 248(R9), Z12, Z15
+	VPDPBUSD.BCST 248(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 248(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 248(R9)(R11*1), Z12, Z18
+	PREFETCHT1    17152(R8)
+	PREFETCHT0    2816(R8)
+	VPSLLD        $0x01, 832(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 252(R9), Z12, Z15
+	VPDPBUSD.BCST 252(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 252(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 252(R9)(R11*1), Z12, Z18
+	VPSRLD        $0x08, 64(R8), Z12
+	VPERMPS       Z0, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VMULPS.BCST   272(R9), Z12, Z13
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z13, Z15, Z6
+	VMULPS.BCST   272(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z7
+	VMULPS.BCST   272(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z13, Z17, Z8
+	VMULPS.BCST   272(R9)(R11*1), Z12, Z12
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+
+	// sub-block 5, scale 1
+	VPBROADCASTD   284(R9), Z13
+	VPBROADCASTD   280(R9), Z12
+	VPSUBD         Z13, Z12, Z12
+	VPSRAD         $0x07, Z12, Z13
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z13, Z12, Z12
+	VPBROADCASTD   284(R9)(R10*1), Z15
+	VPBROADCASTD   280(R9)(R10*1), Z13
+	VPSUBD         Z15, Z13, Z13
+	VPSRAD         $0x07, Z13, Z15
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z15, Z13, Z13
+	VPBROADCASTD   284(R9)(R10*2), Z16
+	VPBROADCASTD   280(R9)(R10*2), Z15
+	VPSUBD         Z16, Z15, Z15
+	VPSRAD         $0x07, Z15, Z16
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z16, Z15, Z15
+	VPBROADCASTD   284(R9)(R11*1), Z17
+	VPBROADCASTD   280(R9)(R11*1), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPSRLD         $0x01, 896(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  256(R9), Z17, Z12
+	VPDPBUSD.BCST  256(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  256(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  256(R9)(R11*1), Z17, Z16
+	VPSLLD         $0x03, 896(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  260(R9), Z17, Z12
+	VPDPBUSD.BCST  260(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  260(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  260(R9)(R11*1), Z17, Z16
+	VPSRLD         $0x03, 896(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  264(R9), Z14, Z12
+	VPDPBUSD.BCST  264(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  264(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  264(R9)(R11*1), Z14, Z16
+	PREFETCHT1     17216(R8)
+	PREFETCHT0     2880(R8)
+	VPSLLD         $0x01, 896(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  268(R9), Z14, Z12
+	VPDPBUSD.BCST  268(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  268(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  268(R9)(R11*1), Z14, Z16
+	VPSRLD         $0x0c, 64(R8), Z11
+	VPERMPS        Z0, Z11, Z11
+	VMULPS         Z10, Z11, Z11
+	VMULPS.BCST    272(R9), Z11, Z14
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z14, Z12, Z6
+	VMULPS.BCST    272(R9)(R10*1), Z11, Z12
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z12, Z13, Z7
+	VMULPS.BCST    272(R9)(R10*2), Z11, Z12
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z12, Z15, Z8
+	VMULPS.BCST    272(R9)(R11*1), Z11, Z11
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z11, Z16, Z9
+	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z11
+	VPMULTISHIFTQB 128(R8), Z11, Z11
+	VPERMB         Z2, Z11, Z12
+	VPERMB         Z3, Z11, Z13
+	VPERMB         Z4, Z11, Z14
+	VPERMB         Z5, Z11, Z11
+
+	// sub-block 6, scale 0
+	VPBROADCASTD  332(R9), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  332(R9)(R10*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  332(R9)(R10*2), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  332(R9)(R11*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPSRLD        $0x01, 960(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 288(R9), Z19, Z15
+	VPDPBUSD.BCST 288(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 288(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 288(R9)(R11*1), Z19, Z18
+	VPSLLD        $0x03, 960(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 292(R9), Z19, Z15
+	VPDPBUSD.BCST 292(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 292(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 292(R9)(R11*1), Z19, Z18
+	PREFETCHT1    17280(R8)
+	PREFETCHT0    2944(R8)
+	VPSRLD        $0x03, 960(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 296(R9), Z12, Z15
+	VPDPBUSD.BCST 296(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 296(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 296(R9)(R11*1), Z12, Z18
+	VPSLLD        $0x01, 960(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 300(R9), Z12, Z15
+	VPDPBUSD.BCST 300(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 300(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 300(R9)(R11*1), Z12, Z18
+	VPSRLD        $0x10, 64(R8), Z12
+	VPERMPS       Z0, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VMULPS.BCST   320(R9), Z12, Z13
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z13, Z15, Z6
+	VMULPS.BCST   320(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z7
+	VMULPS.BCST   320(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z13, Z17, Z8
+	VMULPS.BCST   320(R9)(R11*1), Z12, Z12
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+
+	// sub-block 6, scale 1
+	VPBROADCASTD   332(R9), Z13
+	VPBROADCASTD   328(R9), Z12
+	VPSUBD         Z13, Z12, Z12
+	VPSRAD         $0x07, Z12, Z13
+	VPSRAD         $0x04, Z12, Z12
+	VPADDD         Z13, Z12, Z12
+	VPBROADCASTD   332(R9)(R10*1), Z15
+	VPBROADCASTD   328(R9)(R10*1), Z13
+	VPSUBD         Z15, Z13, Z13
+	VPSRAD         $0x07, Z13, Z15
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z15, Z13, Z13
+	VPBROADCASTD   332(R9)(R10*2), Z16
+	VPBROADCASTD   328(R9)(R10*2), Z15
+	VPSUBD         Z16, Z15, Z15
+	VPSRAD         $0x07, Z15, Z16
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z16, Z15, Z15
+	VPBROADCASTD   332(R9)(R11*1), Z17
+	VPBROADCASTD   328(R9)(R11*1), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPSRLD         $0x01, 1024(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  304(R9), Z17, Z12
+	VPDPBUSD.BCST  304(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  304(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  304(R9)(R11*1), Z17, Z16
+	PREFETCHT1     17344(R8)
+	PREFETCHT0     3008(R8)
+	VPSLLD         $0x03, 1024(R8), Z17
+	VPTERNLOGD     $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST  308(R9), Z17, Z12
+	VPDPBUSD.BCST  308(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST  308(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST  308(R9)(R11*1), Z17, Z16
+	VPSRLD         $0x03, 1024(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  312(R9), Z14, Z12
+	VPDPBUSD.BCST  312(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  312(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  312(R9)(R11*1), Z14, Z16
+	VPSLLD         $0x01, 1024(R8), Z14
+	VPTERNLOGD     $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST  316(R9), Z14, Z12
+	VPDPBUSD.BCST  316(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST  316(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST  316(R9)(R11*1), Z14, Z16
+	VPSRLD         $0x14, 64(R8), Z11
+	VPERMPS        Z0, Z11, Z11
+	VMULPS         Z10, Z11, Z11
+	VMULPS.BCST    320(R9), Z11, Z14
+	VCVTDQ2PS      Z12, Z12
+	VFMADD231PS    Z14, Z12, Z6
+	VMULPS.BCST    320(R9)(R10*1), Z11, Z12
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z12, Z13, Z7
+	VMULPS.BCST    320(R9)(R10*2), Z11, Z12
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z12, Z15, Z8
+	VMULPS.BCST    320(R9)(R11*1), Z11, Z11
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z11, Z16, Z9
+	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z11
+	VPMULTISHIFTQB 128(R8), Z11, Z11
+	VPERMB         Z2, Z11, Z12
+	VPERMB         Z3, Z11, Z13
+	VPERMB         Z4, Z11, Z14
+	VPERMB         Z5, Z11, Z11
+
+	// sub-block 7, scale 0
+	VPBROADCASTD  380(R9), Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  380(R9)(R10*1), Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  380(R9)(R10*2), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  380(R9)(R11*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPSRLD        $0x01, 1088(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 336(R9), Z19, Z15
+	VPDPBUSD.BCST 336(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 336(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 336(R9)(R11*1), Z19, Z18
+	PREFETCHT1    17408(R8)
+	PREFETCHT0    3072(R8)
+	VPSLLD        $0x03, 1088(R8), Z19
+	VPTERNLOGD    $0xea, Z12, Z1, Z19
+	VPDPBUSD.BCST 340(R9), Z19, Z15
+	VPDPBUSD.BCST 340(R9)(R10*1), Z19, Z16
+	VPDPBUSD.BCST 340(R9)(R10*2), Z19, Z17
+	VPDPBUSD.BCST 340(R9)(R11*1), Z19, Z18
+	VPSRLD        $0x03, 1088(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 344(R9), Z12, Z15
+	VPDPBUSD.BCST 344(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 344(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 344(R9)(R11*1), Z12, Z18
+	VPSLLD        $0x01, 1088(R8), Z12
+	VPTERNLOGD    $0xea, Z13, Z1, Z12
+	VPDPBUSD.BCST 348(R9), Z12, Z15
+	VPDPBUSD.BCST 348(R9)(R10*1), Z12, Z16
+	VPDPBUSD.BCST 348(R9)(R10*2), Z12, Z17
+	VPDPBUSD.BCST 348(R9)(R11*1), Z12, Z18
+	VPSRLD        $0x18, 64(R8), Z12
+	VPERMPS       Z0, Z12, Z12
+	VMULPS        Z10, Z12, Z12
+	VMULPS.BCST   368(R9), Z12, Z13
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z13, Z15, Z6
+	VMULPS.BCST   368(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z13, Z16, Z7
+	VMULPS.BCST   368(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z13, Z17, Z8
+	VMULPS.BCST   368(R9)(R11*1), Z12, Z12
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+
+	// sub-block 7, scale 1
+	VPBROADCASTD  380(R9), Z13
+	VPBROADCASTD  376(R9), Z12
+	VPSUBD        Z13, Z12, Z12
+	VPSRAD        $0x07, Z12, Z13
+	VPSRAD        $0x04, Z12, Z12
+	VPADDD        Z13, Z12, Z12
+	VPBROADCASTD  380(R9)(R10*1), Z15
+	VPBROADCASTD  376(R9)(R10*1), Z13
+	VPSUBD        Z15, Z13, Z13
+	VPSRAD        $0x07, Z13, Z15
+	VPSRAD        $0x04, Z13, Z13
+	VPADDD        Z15, Z13, Z13
+	VPBROADCASTD  380(R9)(R10*2), Z16
+	VPBROADCASTD  376(R9)(R10*2), Z15
+	VPSUBD        Z16, Z15, Z15
+	VPSRAD        $0x07, Z15, Z16
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z16, Z15, Z15
+	VPBROADCASTD  380(R9)(R11*1), Z17
+	VPBROADCASTD  376(R9)(R11*1), Z16
+	VPSUBD        Z17, Z16, Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	PREFETCHT1    17472(R8)
+	PREFETCHT0    3136(R8)
+	VPSRLD        $0x01, 1152(R8), Z17
+	VPTERNLOGD    $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST 352(R9), Z17, Z12
+	VPDPBUSD.BCST 352(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST 352(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST 352(R9)(R11*1), Z17, Z16
+	VPSLLD        $0x03, 1152(R8), Z17
+	VPTERNLOGD    $0xea, Z14, Z1, Z17
+	VPDPBUSD.BCST 356(R9), Z17, Z12
+	VPDPBUSD.BCST 356(R9)(R10*1), Z17, Z13
+	VPDPBUSD.BCST 356(R9)(R10*2), Z17, Z15
+	VPDPBUSD.BCST 356(R9)(R11*1), Z17, Z16
+	VPSRLD        $0x03, 1152(R8), Z14
+	VPTERNLOGD    $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST 360(R9), Z14, Z12
+	VPDPBUSD.BCST 360(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST 360(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST 360(R9)(R11*1), Z14, Z16
+	PREFETCHT1    17536(R8)
+	PREFETCHT0    3200(R8)
+	VPSLLD        $0x01, 1152(R8), Z14
+	VPTERNLOGD    $0xea, Z11, Z1, Z14
+	VPDPBUSD.BCST 364(R9), Z14, Z12
+	VPDPBUSD.BCST 364(R9)(R10*1), Z14, Z13
+	VPDPBUSD.BCST 364(R9)(R10*2), Z14, Z15
+	VPDPBUSD.BCST 364(R9)(R11*1), Z14, Z16
+	VPSRLD        $0x1c, 64(R8), Z11
+	VPERMPS       Z0, Z11, Z11
+	VMULPS        Z10, Z11, Z11
+	VMULPS.BCST   368(R9), Z11, Z10
+	VCVTDQ2PS     Z12, Z12
+	VFMADD231PS   Z10, Z12, Z6
+	VMULPS.BCST   368(R9)(R10*1), Z11, Z10
+	VCVTDQ2PS     Z13, Z13
+	VFMADD231PS   Z10, Z13, Z7
+	VMULPS.BCST   368(R9)(R10*2), Z11, Z10
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z10, Z15, Z8
+	VMULPS.BCST   368(R9)(R11*1), Z11, Z10
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z10, Z16, Z9
+	ADDQ          $0x00000180, R9
+	ADDQ          $0x20, DI
+	ADDQ          $0x000004c0, R8
+	DECQ          R12
+	JNZ           block
+	MOVQ          64(AX), DI
+	LEAQ          (DI)(DI*2), R8
+	VMOVUPS       Z6, (CX)
+	VMOVUPS       Z7, (CX)(DI*1)
+	VMOVUPS       Z8, (CX)(DI*2)
+	VMOVUPS       Z9, (CX)(R8*1)
+	ADDQ          $0x40, CX
+	ADDQ          16(AX), BX
+	ADDQ          16(AX), SI
+	DECQ          DX
+	JNZ           tile
+	VZEROUPPER
+	RET
+
+// func Gemv_iq1_mx16_q8x_16x5_avx512vnni(a *byte)
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq1_mx16_q8x_16x5_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
+	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
+	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
+	VMOVDQU32 up_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 up_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 up_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 up_3_avx512vnni<>+0(SB), Z5
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, R8
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	MOVQ   32(AX), R12
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
@@ -6517,20 +4202,13 @@ tile:
 	VPXORD Z10, Z10, Z10
 
 block:
-	VCVTPH2PS (DI), Z11
-	VPMOVZXWD 32(DI), Z12
-	VPSLLD    $0x1c, (R8), Z13
-	VPSRAD    $0x1f, Z13, Z13
-	VPANDD    Z2, Z13, Z13
-	VPSLLD    $0x1f, Z12, Z14
-	VPSRAD    $0x1f, Z14, Z14
-	VPANDD    Z2, Z14, Z14
-	VPSLLD    $0x18, (R8), Z15
-	VPSRAD    $0x1f, Z15, Z15
-	VPANDD    Z2, Z15, Z15
-	VPSLLD    $0x1e, Z12, Z12
-	VPSRAD    $0x1f, Z12, Z12
-	VPANDD    Z2, Z12, Z12
+	VCVTPH2PS      (DI), Z11
+	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB 128(R8), Z12, Z12
+	VPERMB         Z2, Z12, Z13
+	VPERMB         Z3, Z12, Z14
+	VPERMB         Z4, Z12, Z15
+	VPERMB         Z5, Z12, Z12
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  44(R9), Z16
@@ -6553,219 +4231,140 @@ block:
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  44(R9)(R12*1), Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  44(R13), Z22
-	VPSRAD        $0x07, Z22, Z23
-	VPSRAD        $0x04, Z22, Z22
-	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  44(R13)(R10*1), Z23
-	VPSRAD        $0x07, Z23, Z24
-	VPSRAD        $0x04, Z23, Z23
-	VPADDD        Z24, Z23, Z23
-	VPSRLD        $0x01, 128(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST (R9), Z24, Z16
-	VPDPBUSD.BCST (R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST (R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST (R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST (R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST (R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST (R13), Z24, Z22
-	VPDPBUSD.BCST (R13)(R10*1), Z24, Z23
-	VPSLLD        $0x03, 128(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 4(R9), Z24, Z16
-	VPDPBUSD.BCST 4(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 4(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 4(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 4(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 4(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 4(R13), Z24, Z22
-	VPDPBUSD.BCST 4(R13)(R10*1), Z24, Z23
-	VPSRLD        $0x03, 128(R8), Z13
+	VPSRLD        $0x01, 192(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST (R9), Z21, Z16
+	VPDPBUSD.BCST (R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST (R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST (R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST (R9)(R10*4), Z21, Z20
+	VPSLLD        $0x03, 192(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 4(R9), Z21, Z16
+	VPDPBUSD.BCST 4(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 4(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 4(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 4(R9)(R10*4), Z21, Z20
+	VPSRLD        $0x03, 192(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 8(R9), Z13, Z16
 	VPDPBUSD.BCST 8(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 8(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 8(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 8(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 8(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 8(R13), Z13, Z22
-	VPDPBUSD.BCST 8(R13)(R10*1), Z13, Z23
 	PREFETCHT1    16384(R8)
 	PREFETCHT0    2048(R8)
-	VPSLLD        $0x01, 128(R8), Z13
+	VPSLLD        $0x01, 192(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 12(R9), Z13, Z16
 	VPDPBUSD.BCST 12(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 12(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 12(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 12(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 12(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 12(R13), Z13, Z22
-	VPDPBUSD.BCST 12(R13)(R10*1), Z13, Z23
 	VMOVDQU32     (R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
 	VMULPS.BCST   32(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z14, Z16, Z3
+	VFMADD231PS   Z14, Z16, Z6
 	VMULPS.BCST   32(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z14, Z17, Z4
+	VFMADD231PS   Z14, Z17, Z7
 	VMULPS.BCST   32(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z5
+	VFMADD231PS   Z14, Z18, Z8
 	VMULPS.BCST   32(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z6
-	VMULPS.BCST   32(R9)(R10*4), Z13, Z14
+	VFMADD231PS   Z14, Z19, Z9
+	VMULPS.BCST   32(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z7
-	VMULPS.BCST   32(R9)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z8
-	VMULPS.BCST   32(R13), Z13, Z14
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z14, Z22, Z9
-	VMULPS.BCST   32(R13)(R10*1), Z13, Z13
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z13, Z23, Z10
+	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 0, scale 1
-	VPBROADCASTD  44(R9), Z14
-	VPBROADCASTD  40(R9), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  44(R9)(R10*1), Z16
-	VPBROADCASTD  40(R9)(R10*1), Z14
-	VPSUBD        Z16, Z14, Z14
-	VPSRAD        $0x07, Z14, Z16
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z16, Z14, Z14
-	VPBROADCASTD  44(R9)(R10*2), Z17
-	VPBROADCASTD  40(R9)(R10*2), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  44(R9)(R11*1), Z18
-	VPBROADCASTD  40(R9)(R11*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  44(R9)(R10*4), Z19
-	VPBROADCASTD  40(R9)(R10*4), Z18
-	VPSUBD        Z19, Z18, Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  44(R9)(R12*1), Z20
-	VPBROADCASTD  40(R9)(R12*1), Z19
-	VPSUBD        Z20, Z19, Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  44(R13), Z21
-	VPBROADCASTD  40(R13), Z20
-	VPSUBD        Z21, Z20, Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  44(R13)(R10*1), Z22
-	VPBROADCASTD  40(R13)(R10*1), Z21
-	VPSUBD        Z22, Z21, Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPSRLD        $0x01, 192(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 16(R9), Z22, Z13
-	VPDPBUSD.BCST 16(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 16(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 16(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 16(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 16(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 16(R13), Z22, Z20
-	VPDPBUSD.BCST 16(R13)(R10*1), Z22, Z21
-	VPSLLD        $0x03, 192(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 20(R9), Z22, Z13
-	VPDPBUSD.BCST 20(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 20(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 20(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 20(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 20(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 20(R13), Z22, Z20
-	VPDPBUSD.BCST 20(R13)(R10*1), Z22, Z21
-	VPSRLD        $0x03, 192(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 24(R9), Z15, Z13
-	VPDPBUSD.BCST 24(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 24(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 24(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 24(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 24(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 24(R13), Z15, Z20
-	VPDPBUSD.BCST 24(R13)(R10*1), Z15, Z21
-	PREFETCHT1    16448(R8)
-	PREFETCHT0    2112(R8)
-	VPSLLD        $0x01, 192(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 28(R9), Z15, Z13
-	VPDPBUSD.BCST 28(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 28(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 28(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 28(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 28(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 28(R13), Z15, Z20
-	VPDPBUSD.BCST 28(R13)(R10*1), Z15, Z21
-	VPSRLD        $0x04, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   32(R9), Z12, Z15
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z15, Z13, Z3
-	VMULPS.BCST   32(R9)(R10*1), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z4
-	VMULPS.BCST   32(R9)(R10*2), Z12, Z13
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z13, Z16, Z5
-	VMULPS.BCST   32(R9)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z6
-	VMULPS.BCST   32(R9)(R10*4), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z7
-	VMULPS.BCST   32(R9)(R12*1), Z12, Z13
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z8
-	VMULPS.BCST   32(R13), Z12, Z13
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z13, Z20, Z9
-	VMULPS.BCST   32(R13)(R10*1), Z12, Z12
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z12, Z21, Z10
-	VPMOVZXWD     32(DI), Z12
-	VPSLLD        $0x14, (R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x1d, Z12, Z14
-	VPSRAD        $0x1f, Z14, Z14
-	VPANDD        Z2, Z14, Z14
-	VPSLLD        $0x10, (R8), Z15
-	VPSRAD        $0x1f, Z15, Z15
-	VPANDD        Z2, Z15, Z15
-	VPSLLD        $0x1c, Z12, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
+	VPBROADCASTD   44(R9), Z14
+	VPBROADCASTD   40(R9), Z13
+	VPSUBD         Z14, Z13, Z13
+	VPSRAD         $0x07, Z13, Z14
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z14, Z13, Z13
+	VPBROADCASTD   44(R9)(R10*1), Z16
+	VPBROADCASTD   40(R9)(R10*1), Z14
+	VPSUBD         Z16, Z14, Z14
+	VPSRAD         $0x07, Z14, Z16
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z16, Z14, Z14
+	VPBROADCASTD   44(R9)(R10*2), Z17
+	VPBROADCASTD   40(R9)(R10*2), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   44(R9)(R11*1), Z18
+	VPBROADCASTD   40(R9)(R11*1), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   44(R9)(R10*4), Z19
+	VPBROADCASTD   40(R9)(R10*4), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPSRLD         $0x01, 256(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  16(R9), Z19, Z13
+	VPDPBUSD.BCST  16(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  16(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  16(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  16(R9)(R10*4), Z19, Z18
+	VPSLLD         $0x03, 256(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  20(R9), Z19, Z13
+	VPDPBUSD.BCST  20(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  20(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  20(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  20(R9)(R10*4), Z19, Z18
+	PREFETCHT1     16448(R8)
+	PREFETCHT0     2112(R8)
+	VPSRLD         $0x03, 256(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  24(R9), Z15, Z13
+	VPDPBUSD.BCST  24(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  24(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  24(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  24(R9)(R10*4), Z15, Z18
+	VPSLLD         $0x01, 256(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  28(R9), Z15, Z13
+	VPDPBUSD.BCST  28(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  28(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  28(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  28(R9)(R10*4), Z15, Z18
+	VPSRLD         $0x04, (R8), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z11, Z12, Z12
+	VMULPS.BCST    32(R9), Z12, Z15
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z15, Z13, Z6
+	VMULPS.BCST    32(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z13, Z14, Z7
+	VMULPS.BCST    32(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z13, Z16, Z8
+	VMULPS.BCST    32(R9)(R11*1), Z12, Z13
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z13, Z17, Z9
+	VMULPS.BCST    32(R9)(R10*4), Z12, Z12
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z12, Z18, Z10
+	VMOVDQU32      up_of_1_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB 128(R8), Z12, Z12
+	VPERMB         Z2, Z12, Z13
+	VPERMB         Z3, Z12, Z14
+	VPERMB         Z4, Z12, Z15
+	VPERMB         Z5, Z12, Z12
 
 	// sub-block 1, scale 0
 	VPBROADCASTD  92(R9), Z16
@@ -6788,219 +4387,140 @@ block:
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  92(R9)(R12*1), Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  92(R13), Z22
-	VPSRAD        $0x07, Z22, Z23
-	VPSRAD        $0x04, Z22, Z22
-	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  92(R13)(R10*1), Z23
-	VPSRAD        $0x07, Z23, Z24
-	VPSRAD        $0x04, Z23, Z23
-	VPADDD        Z24, Z23, Z23
-	VPSRLD        $0x01, 256(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 48(R9), Z24, Z16
-	VPDPBUSD.BCST 48(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 48(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 48(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 48(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 48(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 48(R13), Z24, Z22
-	VPDPBUSD.BCST 48(R13)(R10*1), Z24, Z23
-	VPSLLD        $0x03, 256(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 52(R9), Z24, Z16
-	VPDPBUSD.BCST 52(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 52(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 52(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 52(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 52(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 52(R13), Z24, Z22
-	VPDPBUSD.BCST 52(R13)(R10*1), Z24, Z23
+	VPSRLD        $0x01, 320(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 48(R9), Z21, Z16
+	VPDPBUSD.BCST 48(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 48(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 48(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 48(R9)(R10*4), Z21, Z20
+	VPSLLD        $0x03, 320(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 52(R9), Z21, Z16
+	VPDPBUSD.BCST 52(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 52(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 52(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 52(R9)(R10*4), Z21, Z20
 	PREFETCHT1    16512(R8)
 	PREFETCHT0    2176(R8)
-	VPSRLD        $0x03, 256(R8), Z13
+	VPSRLD        $0x03, 320(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 56(R9), Z13, Z16
 	VPDPBUSD.BCST 56(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 56(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 56(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 56(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 56(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 56(R13), Z13, Z22
-	VPDPBUSD.BCST 56(R13)(R10*1), Z13, Z23
-	VPSLLD        $0x01, 256(R8), Z13
+	VPSLLD        $0x01, 320(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 60(R9), Z13, Z16
 	VPDPBUSD.BCST 60(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 60(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 60(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 60(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 60(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 60(R13), Z13, Z22
-	VPDPBUSD.BCST 60(R13)(R10*1), Z13, Z23
 	VPSRLD        $0x08, (R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
 	VMULPS.BCST   80(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z14, Z16, Z3
+	VFMADD231PS   Z14, Z16, Z6
 	VMULPS.BCST   80(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z14, Z17, Z4
+	VFMADD231PS   Z14, Z17, Z7
 	VMULPS.BCST   80(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z5
+	VFMADD231PS   Z14, Z18, Z8
 	VMULPS.BCST   80(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z6
-	VMULPS.BCST   80(R9)(R10*4), Z13, Z14
+	VFMADD231PS   Z14, Z19, Z9
+	VMULPS.BCST   80(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z7
-	VMULPS.BCST   80(R9)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z8
-	VMULPS.BCST   80(R13), Z13, Z14
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z14, Z22, Z9
-	VMULPS.BCST   80(R13)(R10*1), Z13, Z13
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z13, Z23, Z10
+	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 1, scale 1
-	VPBROADCASTD  92(R9), Z14
-	VPBROADCASTD  88(R9), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  92(R9)(R10*1), Z16
-	VPBROADCASTD  88(R9)(R10*1), Z14
-	VPSUBD        Z16, Z14, Z14
-	VPSRAD        $0x07, Z14, Z16
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z16, Z14, Z14
-	VPBROADCASTD  92(R9)(R10*2), Z17
-	VPBROADCASTD  88(R9)(R10*2), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  92(R9)(R11*1), Z18
-	VPBROADCASTD  88(R9)(R11*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  92(R9)(R10*4), Z19
-	VPBROADCASTD  88(R9)(R10*4), Z18
-	VPSUBD        Z19, Z18, Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  92(R9)(R12*1), Z20
-	VPBROADCASTD  88(R9)(R12*1), Z19
-	VPSUBD        Z20, Z19, Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  92(R13), Z21
-	VPBROADCASTD  88(R13), Z20
-	VPSUBD        Z21, Z20, Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  92(R13)(R10*1), Z22
-	VPBROADCASTD  88(R13)(R10*1), Z21
-	VPSUBD        Z22, Z21, Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPSRLD        $0x01, 320(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 64(R9), Z22, Z13
-	VPDPBUSD.BCST 64(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 64(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 64(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 64(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 64(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 64(R13), Z22, Z20
-	VPDPBUSD.BCST 64(R13)(R10*1), Z22, Z21
-	VPSLLD        $0x03, 320(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 68(R9), Z22, Z13
-	VPDPBUSD.BCST 68(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 68(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 68(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 68(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 68(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 68(R13), Z22, Z20
-	VPDPBUSD.BCST 68(R13)(R10*1), Z22, Z21
-	PREFETCHT1    16576(R8)
-	PREFETCHT0    2240(R8)
-	VPSRLD        $0x03, 320(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 72(R9), Z15, Z13
-	VPDPBUSD.BCST 72(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 72(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 72(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 72(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 72(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 72(R13), Z15, Z20
-	VPDPBUSD.BCST 72(R13)(R10*1), Z15, Z21
-	VPSLLD        $0x01, 320(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 76(R9), Z15, Z13
-	VPDPBUSD.BCST 76(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 76(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 76(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 76(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 76(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 76(R13), Z15, Z20
-	VPDPBUSD.BCST 76(R13)(R10*1), Z15, Z21
-	VPSRLD        $0x0c, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   80(R9), Z12, Z15
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z15, Z13, Z3
-	VMULPS.BCST   80(R9)(R10*1), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z4
-	VMULPS.BCST   80(R9)(R10*2), Z12, Z13
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z13, Z16, Z5
-	VMULPS.BCST   80(R9)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z6
-	VMULPS.BCST   80(R9)(R10*4), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z7
-	VMULPS.BCST   80(R9)(R12*1), Z12, Z13
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z8
-	VMULPS.BCST   80(R13), Z12, Z13
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z13, Z20, Z9
-	VMULPS.BCST   80(R13)(R10*1), Z12, Z12
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z12, Z21, Z10
-	VPMOVZXWD     32(DI), Z12
-	VPSLLD        $0x0c, (R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x1b, Z12, Z14
-	VPSRAD        $0x1f, Z14, Z14
-	VPANDD        Z2, Z14, Z14
-	VPSLLD        $0x08, (R8), Z15
-	VPSRAD        $0x1f, Z15, Z15
-	VPANDD        Z2, Z15, Z15
-	VPSLLD        $0x1a, Z12, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
+	VPBROADCASTD   92(R9), Z14
+	VPBROADCASTD   88(R9), Z13
+	VPSUBD         Z14, Z13, Z13
+	VPSRAD         $0x07, Z13, Z14
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z14, Z13, Z13
+	VPBROADCASTD   92(R9)(R10*1), Z16
+	VPBROADCASTD   88(R9)(R10*1), Z14
+	VPSUBD         Z16, Z14, Z14
+	VPSRAD         $0x07, Z14, Z16
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z16, Z14, Z14
+	VPBROADCASTD   92(R9)(R10*2), Z17
+	VPBROADCASTD   88(R9)(R10*2), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   92(R9)(R11*1), Z18
+	VPBROADCASTD   88(R9)(R11*1), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   92(R9)(R10*4), Z19
+	VPBROADCASTD   88(R9)(R10*4), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPSRLD         $0x01, 384(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  64(R9), Z19, Z13
+	VPDPBUSD.BCST  64(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  64(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  64(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  64(R9)(R10*4), Z19, Z18
+	PREFETCHT1     16576(R8)
+	PREFETCHT0     2240(R8)
+	VPSLLD         $0x03, 384(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  68(R9), Z19, Z13
+	VPDPBUSD.BCST  68(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  68(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  68(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  68(R9)(R10*4), Z19, Z18
+	VPSRLD         $0x03, 384(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  72(R9), Z15, Z13
+	VPDPBUSD.BCST  72(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  72(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  72(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  72(R9)(R10*4), Z15, Z18
+	VPSLLD         $0x01, 384(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  76(R9), Z15, Z13
+	VPDPBUSD.BCST  76(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  76(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  76(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  76(R9)(R10*4), Z15, Z18
+	VPSRLD         $0x0c, (R8), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z11, Z12, Z12
+	VMULPS.BCST    80(R9), Z12, Z15
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z15, Z13, Z6
+	VMULPS.BCST    80(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z13, Z14, Z7
+	VMULPS.BCST    80(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z13, Z16, Z8
+	VMULPS.BCST    80(R9)(R11*1), Z12, Z13
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z13, Z17, Z9
+	VMULPS.BCST    80(R9)(R10*4), Z12, Z12
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z12, Z18, Z10
+	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB 128(R8), Z12, Z12
+	VPERMB         Z2, Z12, Z13
+	VPERMB         Z3, Z12, Z14
+	VPERMB         Z4, Z12, Z15
+	VPERMB         Z5, Z12, Z12
 
 	// sub-block 2, scale 0
 	VPBROADCASTD  140(R9), Z16
@@ -7023,219 +4543,142 @@ block:
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  140(R9)(R12*1), Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  140(R13), Z22
-	VPSRAD        $0x07, Z22, Z23
-	VPSRAD        $0x04, Z22, Z22
-	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  140(R13)(R10*1), Z23
-	VPSRAD        $0x07, Z23, Z24
-	VPSRAD        $0x04, Z23, Z23
-	VPADDD        Z24, Z23, Z23
-	VPSRLD        $0x01, 384(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 96(R9), Z24, Z16
-	VPDPBUSD.BCST 96(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 96(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 96(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 96(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 96(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 96(R13), Z24, Z22
-	VPDPBUSD.BCST 96(R13)(R10*1), Z24, Z23
 	PREFETCHT1    16640(R8)
 	PREFETCHT0    2304(R8)
-	VPSLLD        $0x03, 384(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 100(R9), Z24, Z16
-	VPDPBUSD.BCST 100(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 100(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 100(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 100(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 100(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 100(R13), Z24, Z22
-	VPDPBUSD.BCST 100(R13)(R10*1), Z24, Z23
-	VPSRLD        $0x03, 384(R8), Z13
+	VPSRLD        $0x01, 448(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 96(R9), Z21, Z16
+	VPDPBUSD.BCST 96(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 96(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 96(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 96(R9)(R10*4), Z21, Z20
+	VPSLLD        $0x03, 448(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 100(R9), Z21, Z16
+	VPDPBUSD.BCST 100(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 100(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 100(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 100(R9)(R10*4), Z21, Z20
+	VPSRLD        $0x03, 448(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 104(R9), Z13, Z16
 	VPDPBUSD.BCST 104(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 104(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 104(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 104(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 104(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 104(R13), Z13, Z22
-	VPDPBUSD.BCST 104(R13)(R10*1), Z13, Z23
-	VPSLLD        $0x01, 384(R8), Z13
+	VPSLLD        $0x01, 448(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 108(R9), Z13, Z16
 	VPDPBUSD.BCST 108(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 108(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 108(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 108(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 108(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 108(R13), Z13, Z22
-	VPDPBUSD.BCST 108(R13)(R10*1), Z13, Z23
 	VPSRLD        $0x10, (R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
 	VMULPS.BCST   128(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z14, Z16, Z3
+	VFMADD231PS   Z14, Z16, Z6
 	VMULPS.BCST   128(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z14, Z17, Z4
+	VFMADD231PS   Z14, Z17, Z7
 	VMULPS.BCST   128(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z5
+	VFMADD231PS   Z14, Z18, Z8
 	VMULPS.BCST   128(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z6
-	VMULPS.BCST   128(R9)(R10*4), Z13, Z14
+	VFMADD231PS   Z14, Z19, Z9
+	VMULPS.BCST   128(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z7
-	VMULPS.BCST   128(R9)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z8
-	VMULPS.BCST   128(R13), Z13, Z14
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z14, Z22, Z9
-	VMULPS.BCST   128(R13)(R10*1), Z13, Z13
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z13, Z23, Z10
+	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 2, scale 1
-	VPBROADCASTD  140(R9), Z14
-	VPBROADCASTD  136(R9), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  140(R9)(R10*1), Z16
-	VPBROADCASTD  136(R9)(R10*1), Z14
-	VPSUBD        Z16, Z14, Z14
-	VPSRAD        $0x07, Z14, Z16
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z16, Z14, Z14
-	VPBROADCASTD  140(R9)(R10*2), Z17
-	VPBROADCASTD  136(R9)(R10*2), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  140(R9)(R11*1), Z18
-	VPBROADCASTD  136(R9)(R11*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  140(R9)(R10*4), Z19
-	VPBROADCASTD  136(R9)(R10*4), Z18
-	VPSUBD        Z19, Z18, Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  140(R9)(R12*1), Z20
-	VPBROADCASTD  136(R9)(R12*1), Z19
-	VPSUBD        Z20, Z19, Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  140(R13), Z21
-	VPBROADCASTD  136(R13), Z20
-	VPSUBD        Z21, Z20, Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  140(R13)(R10*1), Z22
-	VPBROADCASTD  136(R13)(R10*1), Z21
-	VPSUBD        Z22, Z21, Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPSRLD        $0x01, 448(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 112(R9), Z22, Z13
-	VPDPBUSD.BCST 112(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 112(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 112(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 112(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 112(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 112(R13), Z22, Z20
-	VPDPBUSD.BCST 112(R13)(R10*1), Z22, Z21
-	PREFETCHT1    16704(R8)
-	PREFETCHT0    2368(R8)
-	VPSLLD        $0x03, 448(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 116(R9), Z22, Z13
-	VPDPBUSD.BCST 116(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 116(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 116(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 116(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 116(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 116(R13), Z22, Z20
-	VPDPBUSD.BCST 116(R13)(R10*1), Z22, Z21
-	VPSRLD        $0x03, 448(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 120(R9), Z15, Z13
-	VPDPBUSD.BCST 120(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 120(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 120(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 120(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 120(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 120(R13), Z15, Z20
-	VPDPBUSD.BCST 120(R13)(R10*1), Z15, Z21
-	VPSLLD        $0x01, 448(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 124(R9), Z15, Z13
-	VPDPBUSD.BCST 124(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 124(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 124(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 124(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 124(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 124(R13), Z15, Z20
-	VPDPBUSD.BCST 124(R13)(R10*1), Z15, Z21
-	VPSRLD        $0x14, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   128(R9), Z12, Z15
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z15, Z13, Z3
-	VMULPS.BCST   128(R9)(R10*1), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z4
-	VMULPS.BCST   128(R9)(R10*2), Z12, Z13
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z13, Z16, Z5
-	VMULPS.BCST   128(R9)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z6
-	VMULPS.BCST   128(R9)(R10*4), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z7
-	VMULPS.BCST   128(R9)(R12*1), Z12, Z13
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z8
-	VMULPS.BCST   128(R13), Z12, Z13
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z13, Z20, Z9
-	VMULPS.BCST   128(R13)(R10*1), Z12, Z12
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z12, Z21, Z10
-	VPMOVZXWD     32(DI), Z12
-	VPSLLD        $0x04, (R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x19, Z12, Z14
-	VPSRAD        $0x1f, Z14, Z14
-	VPANDD        Z2, Z14, Z14
-	VMOVDQU32     (R8), Z15
-	VPSRAD        $0x1f, Z15, Z15
-	VPANDD        Z2, Z15, Z15
-	VPSLLD        $0x18, Z12, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
+	VPBROADCASTD   140(R9), Z14
+	VPBROADCASTD   136(R9), Z13
+	VPSUBD         Z14, Z13, Z13
+	VPSRAD         $0x07, Z13, Z14
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z14, Z13, Z13
+	VPBROADCASTD   140(R9)(R10*1), Z16
+	VPBROADCASTD   136(R9)(R10*1), Z14
+	VPSUBD         Z16, Z14, Z14
+	VPSRAD         $0x07, Z14, Z16
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z16, Z14, Z14
+	VPBROADCASTD   140(R9)(R10*2), Z17
+	VPBROADCASTD   136(R9)(R10*2), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   140(R9)(R11*1), Z18
+	VPBROADCASTD   136(R9)(R11*1), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   140(R9)(R10*4), Z19
+	VPBROADCASTD   136(R9)(R10*4), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	PREFETCHT1     16704(R8)
+	PREFETCHT0     2368(R8)
+	VPSRLD         $0x01, 512(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  112(R9), Z19, Z13
+	VPDPBUSD.BCST  112(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  112(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  112(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  112(R9)(R10*4), Z19, Z18
+	VPSLLD         $0x03, 512(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  116(R9), Z19, Z13
+	VPDPBUSD.BCST  116(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  116(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  116(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  116(R9)(R10*4), Z19, Z18
+	VPSRLD         $0x03, 512(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  120(R9), Z15, Z13
+	VPDPBUSD.BCST  120(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  120(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  120(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  120(R9)(R10*4), Z15, Z18
+	PREFETCHT1     16768(R8)
+	PREFETCHT0     2432(R8)
+	VPSLLD         $0x01, 512(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  124(R9), Z15, Z13
+	VPDPBUSD.BCST  124(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  124(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  124(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  124(R9)(R10*4), Z15, Z18
+	VPSRLD         $0x14, (R8), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z11, Z12, Z12
+	VMULPS.BCST    128(R9), Z12, Z15
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z15, Z13, Z6
+	VMULPS.BCST    128(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z13, Z14, Z7
+	VMULPS.BCST    128(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z13, Z16, Z8
+	VMULPS.BCST    128(R9)(R11*1), Z12, Z13
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z13, Z17, Z9
+	VMULPS.BCST    128(R9)(R10*4), Z12, Z12
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z12, Z18, Z10
+	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB 128(R8), Z12, Z12
+	VPERMB         Z2, Z12, Z13
+	VPERMB         Z3, Z12, Z14
+	VPERMB         Z4, Z12, Z15
+	VPERMB         Z5, Z12, Z12
 
 	// sub-block 3, scale 0
 	VPBROADCASTD  188(R9), Z16
@@ -7258,221 +4701,140 @@ block:
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  188(R9)(R12*1), Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  188(R13), Z22
-	VPSRAD        $0x07, Z22, Z23
-	VPSRAD        $0x04, Z22, Z22
-	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  188(R13)(R10*1), Z23
-	VPSRAD        $0x07, Z23, Z24
-	VPSRAD        $0x04, Z23, Z23
-	VPADDD        Z24, Z23, Z23
-	PREFETCHT1    16768(R8)
-	PREFETCHT0    2432(R8)
-	VPSRLD        $0x01, 512(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 144(R9), Z24, Z16
-	VPDPBUSD.BCST 144(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 144(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 144(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 144(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 144(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 144(R13), Z24, Z22
-	VPDPBUSD.BCST 144(R13)(R10*1), Z24, Z23
-	VPSLLD        $0x03, 512(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 148(R9), Z24, Z16
-	VPDPBUSD.BCST 148(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 148(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 148(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 148(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 148(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 148(R13), Z24, Z22
-	VPDPBUSD.BCST 148(R13)(R10*1), Z24, Z23
-	VPSRLD        $0x03, 512(R8), Z13
+	VPSRLD        $0x01, 576(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 144(R9), Z21, Z16
+	VPDPBUSD.BCST 144(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 144(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 144(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 144(R9)(R10*4), Z21, Z20
+	VPSLLD        $0x03, 576(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 148(R9), Z21, Z16
+	VPDPBUSD.BCST 148(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 148(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 148(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 148(R9)(R10*4), Z21, Z20
+	PREFETCHT1    16832(R8)
+	PREFETCHT0    2496(R8)
+	VPSRLD        $0x03, 576(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 152(R9), Z13, Z16
 	VPDPBUSD.BCST 152(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 152(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 152(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 152(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 152(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 152(R13), Z13, Z22
-	VPDPBUSD.BCST 152(R13)(R10*1), Z13, Z23
-	VPSLLD        $0x01, 512(R8), Z13
+	VPSLLD        $0x01, 576(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 156(R9), Z13, Z16
 	VPDPBUSD.BCST 156(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 156(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 156(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 156(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 156(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 156(R13), Z13, Z22
-	VPDPBUSD.BCST 156(R13)(R10*1), Z13, Z23
 	VPSRLD        $0x18, (R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
 	VMULPS.BCST   176(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z14, Z16, Z3
+	VFMADD231PS   Z14, Z16, Z6
 	VMULPS.BCST   176(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z14, Z17, Z4
+	VFMADD231PS   Z14, Z17, Z7
 	VMULPS.BCST   176(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z5
+	VFMADD231PS   Z14, Z18, Z8
 	VMULPS.BCST   176(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z6
-	VMULPS.BCST   176(R9)(R10*4), Z13, Z14
+	VFMADD231PS   Z14, Z19, Z9
+	VMULPS.BCST   176(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z7
-	VMULPS.BCST   176(R9)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z8
-	VMULPS.BCST   176(R13), Z13, Z14
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z14, Z22, Z9
-	VMULPS.BCST   176(R13)(R10*1), Z13, Z13
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z13, Z23, Z10
+	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 3, scale 1
-	VPBROADCASTD  188(R9), Z14
-	VPBROADCASTD  184(R9), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  188(R9)(R10*1), Z16
-	VPBROADCASTD  184(R9)(R10*1), Z14
-	VPSUBD        Z16, Z14, Z14
-	VPSRAD        $0x07, Z14, Z16
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z16, Z14, Z14
-	VPBROADCASTD  188(R9)(R10*2), Z17
-	VPBROADCASTD  184(R9)(R10*2), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  188(R9)(R11*1), Z18
-	VPBROADCASTD  184(R9)(R11*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  188(R9)(R10*4), Z19
-	VPBROADCASTD  184(R9)(R10*4), Z18
-	VPSUBD        Z19, Z18, Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  188(R9)(R12*1), Z20
-	VPBROADCASTD  184(R9)(R12*1), Z19
-	VPSUBD        Z20, Z19, Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  188(R13), Z21
-	VPBROADCASTD  184(R13), Z20
-	VPSUBD        Z21, Z20, Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  188(R13)(R10*1), Z22
-	VPBROADCASTD  184(R13)(R10*1), Z21
-	VPSUBD        Z22, Z21, Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	PREFETCHT1    16832(R8)
-	PREFETCHT0    2496(R8)
-	VPSRLD        $0x01, 576(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 160(R9), Z22, Z13
-	VPDPBUSD.BCST 160(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 160(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 160(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 160(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 160(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 160(R13), Z22, Z20
-	VPDPBUSD.BCST 160(R13)(R10*1), Z22, Z21
-	VPSLLD        $0x03, 576(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 164(R9), Z22, Z13
-	VPDPBUSD.BCST 164(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 164(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 164(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 164(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 164(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 164(R13), Z22, Z20
-	VPDPBUSD.BCST 164(R13)(R10*1), Z22, Z21
-	VPSRLD        $0x03, 576(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 168(R9), Z15, Z13
-	VPDPBUSD.BCST 168(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 168(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 168(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 168(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 168(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 168(R13), Z15, Z20
-	VPDPBUSD.BCST 168(R13)(R10*1), Z15, Z21
-	PREFETCHT1    16896(R8)
-	PREFETCHT0    2560(R8)
-	VPSLLD        $0x01, 576(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 172(R9), Z15, Z13
-	VPDPBUSD.BCST 172(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 172(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 172(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 172(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 172(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 172(R13), Z15, Z20
-	VPDPBUSD.BCST 172(R13)(R10*1), Z15, Z21
-	VPSRLD        $0x1c, (R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   176(R9), Z12, Z15
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z15, Z13, Z3
-	VMULPS.BCST   176(R9)(R10*1), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z4
-	VMULPS.BCST   176(R9)(R10*2), Z12, Z13
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z13, Z16, Z5
-	VMULPS.BCST   176(R9)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z6
-	VMULPS.BCST   176(R9)(R10*4), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z7
-	VMULPS.BCST   176(R9)(R12*1), Z12, Z13
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z8
-	VMULPS.BCST   176(R13), Z12, Z13
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z13, Z20, Z9
-	VMULPS.BCST   176(R13)(R10*1), Z12, Z12
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z12, Z21, Z10
-	VPMOVZXWD     32(DI), Z12
-	VPSLLD        $0x1c, 64(R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x17, Z12, Z14
-	VPSRAD        $0x1f, Z14, Z14
-	VPANDD        Z2, Z14, Z14
-	VPSLLD        $0x18, 64(R8), Z15
-	VPSRAD        $0x1f, Z15, Z15
-	VPANDD        Z2, Z15, Z15
-	VPSLLD        $0x16, Z12, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
+	VPBROADCASTD   188(R9), Z14
+	VPBROADCASTD   184(R9), Z13
+	VPSUBD         Z14, Z13, Z13
+	VPSRAD         $0x07, Z13, Z14
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z14, Z13, Z13
+	VPBROADCASTD   188(R9)(R10*1), Z16
+	VPBROADCASTD   184(R9)(R10*1), Z14
+	VPSUBD         Z16, Z14, Z14
+	VPSRAD         $0x07, Z14, Z16
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z16, Z14, Z14
+	VPBROADCASTD   188(R9)(R10*2), Z17
+	VPBROADCASTD   184(R9)(R10*2), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   188(R9)(R11*1), Z18
+	VPBROADCASTD   184(R9)(R11*1), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   188(R9)(R10*4), Z19
+	VPBROADCASTD   184(R9)(R10*4), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPSRLD         $0x01, 640(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  160(R9), Z19, Z13
+	VPDPBUSD.BCST  160(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  160(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  160(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  160(R9)(R10*4), Z19, Z18
+	VPSLLD         $0x03, 640(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  164(R9), Z19, Z13
+	VPDPBUSD.BCST  164(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  164(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  164(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  164(R9)(R10*4), Z19, Z18
+	PREFETCHT1     16896(R8)
+	PREFETCHT0     2560(R8)
+	VPSRLD         $0x03, 640(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  168(R9), Z15, Z13
+	VPDPBUSD.BCST  168(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  168(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  168(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  168(R9)(R10*4), Z15, Z18
+	VPSLLD         $0x01, 640(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  172(R9), Z15, Z13
+	VPDPBUSD.BCST  172(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  172(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  172(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  172(R9)(R10*4), Z15, Z18
+	VPSRLD         $0x1c, (R8), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z11, Z12, Z12
+	VMULPS.BCST    176(R9), Z12, Z15
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z15, Z13, Z6
+	VMULPS.BCST    176(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z13, Z14, Z7
+	VMULPS.BCST    176(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z13, Z16, Z8
+	VMULPS.BCST    176(R9)(R11*1), Z12, Z13
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z13, Z17, Z9
+	VMULPS.BCST    176(R9)(R10*4), Z12, Z12
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z12, Z18, Z10
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB 128(R8), Z12, Z12
+	VPERMB         Z2, Z12, Z13
+	VPERMB         Z3, Z12, Z14
+	VPERMB         Z4, Z12, Z15
+	VPERMB         Z5, Z12, Z12
 
 	// sub-block 4, scale 0
 	VPBROADCASTD  236(R9), Z16
@@ -7495,219 +4857,140 @@ block:
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  236(R9)(R12*1), Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  236(R13), Z22
-	VPSRAD        $0x07, Z22, Z23
-	VPSRAD        $0x04, Z22, Z22
-	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  236(R13)(R10*1), Z23
-	VPSRAD        $0x07, Z23, Z24
-	VPSRAD        $0x04, Z23, Z23
-	VPADDD        Z24, Z23, Z23
-	VPSRLD        $0x01, 640(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 192(R9), Z24, Z16
-	VPDPBUSD.BCST 192(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 192(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 192(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 192(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 192(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 192(R13), Z24, Z22
-	VPDPBUSD.BCST 192(R13)(R10*1), Z24, Z23
-	VPSLLD        $0x03, 640(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 196(R9), Z24, Z16
-	VPDPBUSD.BCST 196(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 196(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 196(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 196(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 196(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 196(R13), Z24, Z22
-	VPDPBUSD.BCST 196(R13)(R10*1), Z24, Z23
-	VPSRLD        $0x03, 640(R8), Z13
+	VPSRLD        $0x01, 704(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 192(R9), Z21, Z16
+	VPDPBUSD.BCST 192(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 192(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 192(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 192(R9)(R10*4), Z21, Z20
+	PREFETCHT1    16960(R8)
+	PREFETCHT0    2624(R8)
+	VPSLLD        $0x03, 704(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 196(R9), Z21, Z16
+	VPDPBUSD.BCST 196(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 196(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 196(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 196(R9)(R10*4), Z21, Z20
+	VPSRLD        $0x03, 704(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 200(R9), Z13, Z16
 	VPDPBUSD.BCST 200(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 200(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 200(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 200(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 200(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 200(R13), Z13, Z22
-	VPDPBUSD.BCST 200(R13)(R10*1), Z13, Z23
-	PREFETCHT1    16960(R8)
-	PREFETCHT0    2624(R8)
-	VPSLLD        $0x01, 640(R8), Z13
+	VPSLLD        $0x01, 704(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 204(R9), Z13, Z16
 	VPDPBUSD.BCST 204(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 204(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 204(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 204(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 204(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 204(R13), Z13, Z22
-	VPDPBUSD.BCST 204(R13)(R10*1), Z13, Z23
 	VMOVDQU32     64(R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
 	VMULPS.BCST   224(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z14, Z16, Z3
+	VFMADD231PS   Z14, Z16, Z6
 	VMULPS.BCST   224(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z14, Z17, Z4
+	VFMADD231PS   Z14, Z17, Z7
 	VMULPS.BCST   224(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z5
+	VFMADD231PS   Z14, Z18, Z8
 	VMULPS.BCST   224(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z6
-	VMULPS.BCST   224(R9)(R10*4), Z13, Z14
+	VFMADD231PS   Z14, Z19, Z9
+	VMULPS.BCST   224(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z7
-	VMULPS.BCST   224(R9)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z8
-	VMULPS.BCST   224(R13), Z13, Z14
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z14, Z22, Z9
-	VMULPS.BCST   224(R13)(R10*1), Z13, Z13
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z13, Z23, Z10
+	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 4, scale 1
-	VPBROADCASTD  236(R9), Z14
-	VPBROADCASTD  232(R9), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  236(R9)(R10*1), Z16
-	VPBROADCASTD  232(R9)(R10*1), Z14
-	VPSUBD        Z16, Z14, Z14
-	VPSRAD        $0x07, Z14, Z16
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z16, Z14, Z14
-	VPBROADCASTD  236(R9)(R10*2), Z17
-	VPBROADCASTD  232(R9)(R10*2), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  236(R9)(R11*1), Z18
-	VPBROADCASTD  232(R9)(R11*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  236(R9)(R10*4), Z19
-	VPBROADCASTD  232(R9)(R10*4), Z18
-	VPSUBD        Z19, Z18, Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  236(R9)(R12*1), Z20
-	VPBROADCASTD  232(R9)(R12*1), Z19
-	VPSUBD        Z20, Z19, Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  236(R13), Z21
-	VPBROADCASTD  232(R13), Z20
-	VPSUBD        Z21, Z20, Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  236(R13)(R10*1), Z22
-	VPBROADCASTD  232(R13)(R10*1), Z21
-	VPSUBD        Z22, Z21, Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPSRLD        $0x01, 704(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 208(R9), Z22, Z13
-	VPDPBUSD.BCST 208(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 208(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 208(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 208(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 208(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 208(R13), Z22, Z20
-	VPDPBUSD.BCST 208(R13)(R10*1), Z22, Z21
-	VPSLLD        $0x03, 704(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 212(R9), Z22, Z13
-	VPDPBUSD.BCST 212(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 212(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 212(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 212(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 212(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 212(R13), Z22, Z20
-	VPDPBUSD.BCST 212(R13)(R10*1), Z22, Z21
-	VPSRLD        $0x03, 704(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 216(R9), Z15, Z13
-	VPDPBUSD.BCST 216(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 216(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 216(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 216(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 216(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 216(R13), Z15, Z20
-	VPDPBUSD.BCST 216(R13)(R10*1), Z15, Z21
-	PREFETCHT1    17024(R8)
-	PREFETCHT0    2688(R8)
-	VPSLLD        $0x01, 704(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 220(R9), Z15, Z13
-	VPDPBUSD.BCST 220(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 220(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 220(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 220(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 220(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 220(R13), Z15, Z20
-	VPDPBUSD.BCST 220(R13)(R10*1), Z15, Z21
-	VPSRLD        $0x04, 64(R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   224(R9), Z12, Z15
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z15, Z13, Z3
-	VMULPS.BCST   224(R9)(R10*1), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z4
-	VMULPS.BCST   224(R9)(R10*2), Z12, Z13
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z13, Z16, Z5
-	VMULPS.BCST   224(R9)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z6
-	VMULPS.BCST   224(R9)(R10*4), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z7
-	VMULPS.BCST   224(R9)(R12*1), Z12, Z13
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z8
-	VMULPS.BCST   224(R13), Z12, Z13
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z13, Z20, Z9
-	VMULPS.BCST   224(R13)(R10*1), Z12, Z12
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z12, Z21, Z10
-	VPMOVZXWD     32(DI), Z12
-	VPSLLD        $0x14, 64(R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x15, Z12, Z14
-	VPSRAD        $0x1f, Z14, Z14
-	VPANDD        Z2, Z14, Z14
-	VPSLLD        $0x10, 64(R8), Z15
-	VPSRAD        $0x1f, Z15, Z15
-	VPANDD        Z2, Z15, Z15
-	VPSLLD        $0x14, Z12, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
+	VPBROADCASTD   236(R9), Z14
+	VPBROADCASTD   232(R9), Z13
+	VPSUBD         Z14, Z13, Z13
+	VPSRAD         $0x07, Z13, Z14
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z14, Z13, Z13
+	VPBROADCASTD   236(R9)(R10*1), Z16
+	VPBROADCASTD   232(R9)(R10*1), Z14
+	VPSUBD         Z16, Z14, Z14
+	VPSRAD         $0x07, Z14, Z16
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z16, Z14, Z14
+	VPBROADCASTD   236(R9)(R10*2), Z17
+	VPBROADCASTD   232(R9)(R10*2), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   236(R9)(R11*1), Z18
+	VPBROADCASTD   232(R9)(R11*1), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   236(R9)(R10*4), Z19
+	VPBROADCASTD   232(R9)(R10*4), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPSRLD         $0x01, 768(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  208(R9), Z19, Z13
+	VPDPBUSD.BCST  208(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  208(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  208(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  208(R9)(R10*4), Z19, Z18
+	PREFETCHT1     17024(R8)
+	PREFETCHT0     2688(R8)
+	VPSLLD         $0x03, 768(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  212(R9), Z19, Z13
+	VPDPBUSD.BCST  212(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  212(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  212(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  212(R9)(R10*4), Z19, Z18
+	VPSRLD         $0x03, 768(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  216(R9), Z15, Z13
+	VPDPBUSD.BCST  216(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  216(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  216(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  216(R9)(R10*4), Z15, Z18
+	VPSLLD         $0x01, 768(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  220(R9), Z15, Z13
+	VPDPBUSD.BCST  220(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  220(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  220(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  220(R9)(R10*4), Z15, Z18
+	VPSRLD         $0x04, 64(R8), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z11, Z12, Z12
+	VMULPS.BCST    224(R9), Z12, Z15
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z15, Z13, Z6
+	VMULPS.BCST    224(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z13, Z14, Z7
+	VMULPS.BCST    224(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z13, Z16, Z8
+	VMULPS.BCST    224(R9)(R11*1), Z12, Z13
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z13, Z17, Z9
+	VMULPS.BCST    224(R9)(R10*4), Z12, Z12
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z12, Z18, Z10
+	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB 128(R8), Z12, Z12
+	VPERMB         Z2, Z12, Z13
+	VPERMB         Z3, Z12, Z14
+	VPERMB         Z4, Z12, Z15
+	VPERMB         Z5, Z12, Z12
 
 	// sub-block 5, scale 0
 	VPBROADCASTD  284(R9), Z16
@@ -7730,219 +5013,142 @@ block:
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  284(R9)(R12*1), Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  284(R13), Z22
-	VPSRAD        $0x07, Z22, Z23
-	VPSRAD        $0x04, Z22, Z22
-	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  284(R13)(R10*1), Z23
-	VPSRAD        $0x07, Z23, Z24
-	VPSRAD        $0x04, Z23, Z23
-	VPADDD        Z24, Z23, Z23
-	VPSRLD        $0x01, 768(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 240(R9), Z24, Z16
-	VPDPBUSD.BCST 240(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 240(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 240(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 240(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 240(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 240(R13), Z24, Z22
-	VPDPBUSD.BCST 240(R13)(R10*1), Z24, Z23
-	VPSLLD        $0x03, 768(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 244(R9), Z24, Z16
-	VPDPBUSD.BCST 244(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 244(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 244(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 244(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 244(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 244(R13), Z24, Z22
-	VPDPBUSD.BCST 244(R13)(R10*1), Z24, Z23
 	PREFETCHT1    17088(R8)
 	PREFETCHT0    2752(R8)
-	VPSRLD        $0x03, 768(R8), Z13
+	VPSRLD        $0x01, 832(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 240(R9), Z21, Z16
+	VPDPBUSD.BCST 240(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 240(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 240(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 240(R9)(R10*4), Z21, Z20
+	VPSLLD        $0x03, 832(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 244(R9), Z21, Z16
+	VPDPBUSD.BCST 244(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 244(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 244(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 244(R9)(R10*4), Z21, Z20
+	VPSRLD        $0x03, 832(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 248(R9), Z13, Z16
 	VPDPBUSD.BCST 248(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 248(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 248(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 248(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 248(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 248(R13), Z13, Z22
-	VPDPBUSD.BCST 248(R13)(R10*1), Z13, Z23
-	VPSLLD        $0x01, 768(R8), Z13
+	PREFETCHT1    17152(R8)
+	PREFETCHT0    2816(R8)
+	VPSLLD        $0x01, 832(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 252(R9), Z13, Z16
 	VPDPBUSD.BCST 252(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 252(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 252(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 252(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 252(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 252(R13), Z13, Z22
-	VPDPBUSD.BCST 252(R13)(R10*1), Z13, Z23
 	VPSRLD        $0x08, 64(R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
 	VMULPS.BCST   272(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z14, Z16, Z3
+	VFMADD231PS   Z14, Z16, Z6
 	VMULPS.BCST   272(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z14, Z17, Z4
+	VFMADD231PS   Z14, Z17, Z7
 	VMULPS.BCST   272(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z5
+	VFMADD231PS   Z14, Z18, Z8
 	VMULPS.BCST   272(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z6
-	VMULPS.BCST   272(R9)(R10*4), Z13, Z14
+	VFMADD231PS   Z14, Z19, Z9
+	VMULPS.BCST   272(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z7
-	VMULPS.BCST   272(R9)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z8
-	VMULPS.BCST   272(R13), Z13, Z14
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z14, Z22, Z9
-	VMULPS.BCST   272(R13)(R10*1), Z13, Z13
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z13, Z23, Z10
+	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 5, scale 1
-	VPBROADCASTD  284(R9), Z14
-	VPBROADCASTD  280(R9), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  284(R9)(R10*1), Z16
-	VPBROADCASTD  280(R9)(R10*1), Z14
-	VPSUBD        Z16, Z14, Z14
-	VPSRAD        $0x07, Z14, Z16
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z16, Z14, Z14
-	VPBROADCASTD  284(R9)(R10*2), Z17
-	VPBROADCASTD  280(R9)(R10*2), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  284(R9)(R11*1), Z18
-	VPBROADCASTD  280(R9)(R11*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  284(R9)(R10*4), Z19
-	VPBROADCASTD  280(R9)(R10*4), Z18
-	VPSUBD        Z19, Z18, Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  284(R9)(R12*1), Z20
-	VPBROADCASTD  280(R9)(R12*1), Z19
-	VPSUBD        Z20, Z19, Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  284(R13), Z21
-	VPBROADCASTD  280(R13), Z20
-	VPSUBD        Z21, Z20, Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  284(R13)(R10*1), Z22
-	VPBROADCASTD  280(R13)(R10*1), Z21
-	VPSUBD        Z22, Z21, Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPSRLD        $0x01, 832(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 256(R9), Z22, Z13
-	VPDPBUSD.BCST 256(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 256(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 256(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 256(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 256(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 256(R13), Z22, Z20
-	VPDPBUSD.BCST 256(R13)(R10*1), Z22, Z21
-	VPSLLD        $0x03, 832(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 260(R9), Z22, Z13
-	VPDPBUSD.BCST 260(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 260(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 260(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 260(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 260(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 260(R13), Z22, Z20
-	VPDPBUSD.BCST 260(R13)(R10*1), Z22, Z21
-	PREFETCHT1    17152(R8)
-	PREFETCHT0    2816(R8)
-	VPSRLD        $0x03, 832(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 264(R9), Z15, Z13
-	VPDPBUSD.BCST 264(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 264(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 264(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 264(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 264(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 264(R13), Z15, Z20
-	VPDPBUSD.BCST 264(R13)(R10*1), Z15, Z21
-	VPSLLD        $0x01, 832(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 268(R9), Z15, Z13
-	VPDPBUSD.BCST 268(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 268(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 268(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 268(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 268(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 268(R13), Z15, Z20
-	VPDPBUSD.BCST 268(R13)(R10*1), Z15, Z21
-	VPSRLD        $0x0c, 64(R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   272(R9), Z12, Z15
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z15, Z13, Z3
-	VMULPS.BCST   272(R9)(R10*1), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z4
-	VMULPS.BCST   272(R9)(R10*2), Z12, Z13
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z13, Z16, Z5
-	VMULPS.BCST   272(R9)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z6
-	VMULPS.BCST   272(R9)(R10*4), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z7
-	VMULPS.BCST   272(R9)(R12*1), Z12, Z13
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z8
-	VMULPS.BCST   272(R13), Z12, Z13
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z13, Z20, Z9
-	VMULPS.BCST   272(R13)(R10*1), Z12, Z12
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z12, Z21, Z10
-	VPMOVZXWD     32(DI), Z12
-	VPSLLD        $0x0c, 64(R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x13, Z12, Z14
-	VPSRAD        $0x1f, Z14, Z14
-	VPANDD        Z2, Z14, Z14
-	VPSLLD        $0x08, 64(R8), Z15
-	VPSRAD        $0x1f, Z15, Z15
-	VPANDD        Z2, Z15, Z15
-	VPSLLD        $0x12, Z12, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
+	VPBROADCASTD   284(R9), Z14
+	VPBROADCASTD   280(R9), Z13
+	VPSUBD         Z14, Z13, Z13
+	VPSRAD         $0x07, Z13, Z14
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z14, Z13, Z13
+	VPBROADCASTD   284(R9)(R10*1), Z16
+	VPBROADCASTD   280(R9)(R10*1), Z14
+	VPSUBD         Z16, Z14, Z14
+	VPSRAD         $0x07, Z14, Z16
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z16, Z14, Z14
+	VPBROADCASTD   284(R9)(R10*2), Z17
+	VPBROADCASTD   280(R9)(R10*2), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   284(R9)(R11*1), Z18
+	VPBROADCASTD   280(R9)(R11*1), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   284(R9)(R10*4), Z19
+	VPBROADCASTD   280(R9)(R10*4), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPSRLD         $0x01, 896(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  256(R9), Z19, Z13
+	VPDPBUSD.BCST  256(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  256(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  256(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  256(R9)(R10*4), Z19, Z18
+	VPSLLD         $0x03, 896(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  260(R9), Z19, Z13
+	VPDPBUSD.BCST  260(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  260(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  260(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  260(R9)(R10*4), Z19, Z18
+	VPSRLD         $0x03, 896(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  264(R9), Z15, Z13
+	VPDPBUSD.BCST  264(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  264(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  264(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  264(R9)(R10*4), Z15, Z18
+	PREFETCHT1     17216(R8)
+	PREFETCHT0     2880(R8)
+	VPSLLD         $0x01, 896(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  268(R9), Z15, Z13
+	VPDPBUSD.BCST  268(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  268(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  268(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  268(R9)(R10*4), Z15, Z18
+	VPSRLD         $0x0c, 64(R8), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z11, Z12, Z12
+	VMULPS.BCST    272(R9), Z12, Z15
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z15, Z13, Z6
+	VMULPS.BCST    272(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z13, Z14, Z7
+	VMULPS.BCST    272(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z13, Z16, Z8
+	VMULPS.BCST    272(R9)(R11*1), Z12, Z13
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z13, Z17, Z9
+	VMULPS.BCST    272(R9)(R10*4), Z12, Z12
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z12, Z18, Z10
+	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB 128(R8), Z12, Z12
+	VPERMB         Z2, Z12, Z13
+	VPERMB         Z3, Z12, Z14
+	VPERMB         Z4, Z12, Z15
+	VPERMB         Z5, Z12, Z12
 
 	// sub-block 6, scale 0
 	VPBROADCASTD  332(R9), Z16
@@ -7965,219 +5171,140 @@ block:
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  332(R9)(R12*1), Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  332(R13), Z22
-	VPSRAD        $0x07, Z22, Z23
-	VPSRAD        $0x04, Z22, Z22
-	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  332(R13)(R10*1), Z23
-	VPSRAD        $0x07, Z23, Z24
-	VPSRAD        $0x04, Z23, Z23
-	VPADDD        Z24, Z23, Z23
-	VPSRLD        $0x01, 896(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 288(R9), Z24, Z16
-	VPDPBUSD.BCST 288(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 288(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 288(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 288(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 288(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 288(R13), Z24, Z22
-	VPDPBUSD.BCST 288(R13)(R10*1), Z24, Z23
-	PREFETCHT1    17216(R8)
-	PREFETCHT0    2880(R8)
-	VPSLLD        $0x03, 896(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 292(R9), Z24, Z16
-	VPDPBUSD.BCST 292(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 292(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 292(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 292(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 292(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 292(R13), Z24, Z22
-	VPDPBUSD.BCST 292(R13)(R10*1), Z24, Z23
-	VPSRLD        $0x03, 896(R8), Z13
+	VPSRLD        $0x01, 960(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 288(R9), Z21, Z16
+	VPDPBUSD.BCST 288(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 288(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 288(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 288(R9)(R10*4), Z21, Z20
+	VPSLLD        $0x03, 960(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 292(R9), Z21, Z16
+	VPDPBUSD.BCST 292(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 292(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 292(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 292(R9)(R10*4), Z21, Z20
+	PREFETCHT1    17280(R8)
+	PREFETCHT0    2944(R8)
+	VPSRLD        $0x03, 960(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 296(R9), Z13, Z16
 	VPDPBUSD.BCST 296(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 296(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 296(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 296(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 296(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 296(R13), Z13, Z22
-	VPDPBUSD.BCST 296(R13)(R10*1), Z13, Z23
-	VPSLLD        $0x01, 896(R8), Z13
+	VPSLLD        $0x01, 960(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 300(R9), Z13, Z16
 	VPDPBUSD.BCST 300(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 300(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 300(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 300(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 300(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 300(R13), Z13, Z22
-	VPDPBUSD.BCST 300(R13)(R10*1), Z13, Z23
 	VPSRLD        $0x10, 64(R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
 	VMULPS.BCST   320(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z14, Z16, Z3
+	VFMADD231PS   Z14, Z16, Z6
 	VMULPS.BCST   320(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z14, Z17, Z4
+	VFMADD231PS   Z14, Z17, Z7
 	VMULPS.BCST   320(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z5
+	VFMADD231PS   Z14, Z18, Z8
 	VMULPS.BCST   320(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z6
-	VMULPS.BCST   320(R9)(R10*4), Z13, Z14
+	VFMADD231PS   Z14, Z19, Z9
+	VMULPS.BCST   320(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z7
-	VMULPS.BCST   320(R9)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z8
-	VMULPS.BCST   320(R13), Z13, Z14
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z14, Z22, Z9
-	VMULPS.BCST   320(R13)(R10*1), Z13, Z13
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z13, Z23, Z10
+	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 6, scale 1
-	VPBROADCASTD  332(R9), Z14
-	VPBROADCASTD  328(R9), Z13
-	VPSUBD        Z14, Z13, Z13
-	VPSRAD        $0x07, Z13, Z14
-	VPSRAD        $0x04, Z13, Z13
-	VPADDD        Z14, Z13, Z13
-	VPBROADCASTD  332(R9)(R10*1), Z16
-	VPBROADCASTD  328(R9)(R10*1), Z14
-	VPSUBD        Z16, Z14, Z14
-	VPSRAD        $0x07, Z14, Z16
-	VPSRAD        $0x04, Z14, Z14
-	VPADDD        Z16, Z14, Z14
-	VPBROADCASTD  332(R9)(R10*2), Z17
-	VPBROADCASTD  328(R9)(R10*2), Z16
-	VPSUBD        Z17, Z16, Z16
-	VPSRAD        $0x07, Z16, Z17
-	VPSRAD        $0x04, Z16, Z16
-	VPADDD        Z17, Z16, Z16
-	VPBROADCASTD  332(R9)(R11*1), Z18
-	VPBROADCASTD  328(R9)(R11*1), Z17
-	VPSUBD        Z18, Z17, Z17
-	VPSRAD        $0x07, Z17, Z18
-	VPSRAD        $0x04, Z17, Z17
-	VPADDD        Z18, Z17, Z17
-	VPBROADCASTD  332(R9)(R10*4), Z19
-	VPBROADCASTD  328(R9)(R10*4), Z18
-	VPSUBD        Z19, Z18, Z18
-	VPSRAD        $0x07, Z18, Z19
-	VPSRAD        $0x04, Z18, Z18
-	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  332(R9)(R12*1), Z20
-	VPBROADCASTD  328(R9)(R12*1), Z19
-	VPSUBD        Z20, Z19, Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  332(R13), Z21
-	VPBROADCASTD  328(R13), Z20
-	VPSUBD        Z21, Z20, Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  332(R13)(R10*1), Z22
-	VPBROADCASTD  328(R13)(R10*1), Z21
-	VPSUBD        Z22, Z21, Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPSRLD        $0x01, 960(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 304(R9), Z22, Z13
-	VPDPBUSD.BCST 304(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 304(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 304(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 304(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 304(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 304(R13), Z22, Z20
-	VPDPBUSD.BCST 304(R13)(R10*1), Z22, Z21
-	PREFETCHT1    17280(R8)
-	PREFETCHT0    2944(R8)
-	VPSLLD        $0x03, 960(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 308(R9), Z22, Z13
-	VPDPBUSD.BCST 308(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 308(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 308(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 308(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 308(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 308(R13), Z22, Z20
-	VPDPBUSD.BCST 308(R13)(R10*1), Z22, Z21
-	VPSRLD        $0x03, 960(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 312(R9), Z15, Z13
-	VPDPBUSD.BCST 312(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 312(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 312(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 312(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 312(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 312(R13), Z15, Z20
-	VPDPBUSD.BCST 312(R13)(R10*1), Z15, Z21
-	VPSLLD        $0x01, 960(R8), Z15
-	VPTERNLOGD    $0xea, Z12, Z1, Z15
-	VPDPBUSD.BCST 316(R9), Z15, Z13
-	VPDPBUSD.BCST 316(R9)(R10*1), Z15, Z14
-	VPDPBUSD.BCST 316(R9)(R10*2), Z15, Z16
-	VPDPBUSD.BCST 316(R9)(R11*1), Z15, Z17
-	VPDPBUSD.BCST 316(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 316(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 316(R13), Z15, Z20
-	VPDPBUSD.BCST 316(R13)(R10*1), Z15, Z21
-	VPSRLD        $0x14, 64(R8), Z12
-	VPERMPS       Z0, Z12, Z12
-	VMULPS        Z11, Z12, Z12
-	VMULPS.BCST   320(R9), Z12, Z15
-	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z15, Z13, Z3
-	VMULPS.BCST   320(R9)(R10*1), Z12, Z13
-	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z13, Z14, Z4
-	VMULPS.BCST   320(R9)(R10*2), Z12, Z13
-	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z13, Z16, Z5
-	VMULPS.BCST   320(R9)(R11*1), Z12, Z13
-	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z13, Z17, Z6
-	VMULPS.BCST   320(R9)(R10*4), Z12, Z13
-	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z13, Z18, Z7
-	VMULPS.BCST   320(R9)(R12*1), Z12, Z13
-	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z13, Z19, Z8
-	VMULPS.BCST   320(R13), Z12, Z13
-	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z13, Z20, Z9
-	VMULPS.BCST   320(R13)(R10*1), Z12, Z12
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z12, Z21, Z10
-	VPMOVZXWD     32(DI), Z12
-	VPSLLD        $0x04, 64(R8), Z13
-	VPSRAD        $0x1f, Z13, Z13
-	VPANDD        Z2, Z13, Z13
-	VPSLLD        $0x11, Z12, Z14
-	VPSRAD        $0x1f, Z14, Z14
-	VPANDD        Z2, Z14, Z14
-	VMOVDQU32     64(R8), Z15
-	VPSRAD        $0x1f, Z15, Z15
-	VPANDD        Z2, Z15, Z15
-	VPSLLD        $0x10, Z12, Z12
-	VPSRAD        $0x1f, Z12, Z12
-	VPANDD        Z2, Z12, Z12
+	VPBROADCASTD   332(R9), Z14
+	VPBROADCASTD   328(R9), Z13
+	VPSUBD         Z14, Z13, Z13
+	VPSRAD         $0x07, Z13, Z14
+	VPSRAD         $0x04, Z13, Z13
+	VPADDD         Z14, Z13, Z13
+	VPBROADCASTD   332(R9)(R10*1), Z16
+	VPBROADCASTD   328(R9)(R10*1), Z14
+	VPSUBD         Z16, Z14, Z14
+	VPSRAD         $0x07, Z14, Z16
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z16, Z14, Z14
+	VPBROADCASTD   332(R9)(R10*2), Z17
+	VPBROADCASTD   328(R9)(R10*2), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   332(R9)(R11*1), Z18
+	VPBROADCASTD   328(R9)(R11*1), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   332(R9)(R10*4), Z19
+	VPBROADCASTD   328(R9)(R10*4), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPSRLD         $0x01, 1024(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  304(R9), Z19, Z13
+	VPDPBUSD.BCST  304(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  304(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  304(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  304(R9)(R10*4), Z19, Z18
+	PREFETCHT1     17344(R8)
+	PREFETCHT0     3008(R8)
+	VPSLLD         $0x03, 1024(R8), Z19
+	VPTERNLOGD     $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST  308(R9), Z19, Z13
+	VPDPBUSD.BCST  308(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST  308(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST  308(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST  308(R9)(R10*4), Z19, Z18
+	VPSRLD         $0x03, 1024(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  312(R9), Z15, Z13
+	VPDPBUSD.BCST  312(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  312(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  312(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  312(R9)(R10*4), Z15, Z18
+	VPSLLD         $0x01, 1024(R8), Z15
+	VPTERNLOGD     $0xea, Z12, Z1, Z15
+	VPDPBUSD.BCST  316(R9), Z15, Z13
+	VPDPBUSD.BCST  316(R9)(R10*1), Z15, Z14
+	VPDPBUSD.BCST  316(R9)(R10*2), Z15, Z16
+	VPDPBUSD.BCST  316(R9)(R11*1), Z15, Z17
+	VPDPBUSD.BCST  316(R9)(R10*4), Z15, Z18
+	VPSRLD         $0x14, 64(R8), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z11, Z12, Z12
+	VMULPS.BCST    320(R9), Z12, Z15
+	VCVTDQ2PS      Z13, Z13
+	VFMADD231PS    Z15, Z13, Z6
+	VMULPS.BCST    320(R9)(R10*1), Z12, Z13
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z13, Z14, Z7
+	VMULPS.BCST    320(R9)(R10*2), Z12, Z13
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z13, Z16, Z8
+	VMULPS.BCST    320(R9)(R11*1), Z12, Z13
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z13, Z17, Z9
+	VMULPS.BCST    320(R9)(R10*4), Z12, Z12
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z12, Z18, Z10
+	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z12
+	VPMULTISHIFTQB 128(R8), Z12, Z12
+	VPERMB         Z2, Z12, Z13
+	VPERMB         Z3, Z12, Z14
+	VPERMB         Z4, Z12, Z15
+	VPERMB         Z5, Z12, Z12
 
 	// sub-block 7, scale 0
 	VPBROADCASTD  380(R9), Z16
@@ -8200,87 +5327,54 @@ block:
 	VPSRAD        $0x07, Z20, Z21
 	VPSRAD        $0x04, Z20, Z20
 	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  380(R9)(R12*1), Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	VPBROADCASTD  380(R13), Z22
-	VPSRAD        $0x07, Z22, Z23
-	VPSRAD        $0x04, Z22, Z22
-	VPADDD        Z23, Z22, Z22
-	VPBROADCASTD  380(R13)(R10*1), Z23
-	VPSRAD        $0x07, Z23, Z24
-	VPSRAD        $0x04, Z23, Z23
-	VPADDD        Z24, Z23, Z23
-	PREFETCHT1    17344(R8)
-	PREFETCHT0    3008(R8)
-	VPSRLD        $0x01, 1024(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 336(R9), Z24, Z16
-	VPDPBUSD.BCST 336(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 336(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 336(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 336(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 336(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 336(R13), Z24, Z22
-	VPDPBUSD.BCST 336(R13)(R10*1), Z24, Z23
-	VPSLLD        $0x03, 1024(R8), Z24
-	VPTERNLOGD    $0xea, Z13, Z1, Z24
-	VPDPBUSD.BCST 340(R9), Z24, Z16
-	VPDPBUSD.BCST 340(R9)(R10*1), Z24, Z17
-	VPDPBUSD.BCST 340(R9)(R10*2), Z24, Z18
-	VPDPBUSD.BCST 340(R9)(R11*1), Z24, Z19
-	VPDPBUSD.BCST 340(R9)(R10*4), Z24, Z20
-	VPDPBUSD.BCST 340(R9)(R12*1), Z24, Z21
-	VPDPBUSD.BCST 340(R13), Z24, Z22
-	VPDPBUSD.BCST 340(R13)(R10*1), Z24, Z23
-	VPSRLD        $0x03, 1024(R8), Z13
+	VPSRLD        $0x01, 1088(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 336(R9), Z21, Z16
+	VPDPBUSD.BCST 336(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 336(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 336(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 336(R9)(R10*4), Z21, Z20
+	PREFETCHT1    17408(R8)
+	PREFETCHT0    3072(R8)
+	VPSLLD        $0x03, 1088(R8), Z21
+	VPTERNLOGD    $0xea, Z13, Z1, Z21
+	VPDPBUSD.BCST 340(R9), Z21, Z16
+	VPDPBUSD.BCST 340(R9)(R10*1), Z21, Z17
+	VPDPBUSD.BCST 340(R9)(R10*2), Z21, Z18
+	VPDPBUSD.BCST 340(R9)(R11*1), Z21, Z19
+	VPDPBUSD.BCST 340(R9)(R10*4), Z21, Z20
+	VPSRLD        $0x03, 1088(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 344(R9), Z13, Z16
 	VPDPBUSD.BCST 344(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 344(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 344(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 344(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 344(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 344(R13), Z13, Z22
-	VPDPBUSD.BCST 344(R13)(R10*1), Z13, Z23
-	VPSLLD        $0x01, 1024(R8), Z13
+	VPSLLD        $0x01, 1088(R8), Z13
 	VPTERNLOGD    $0xea, Z14, Z1, Z13
 	VPDPBUSD.BCST 348(R9), Z13, Z16
 	VPDPBUSD.BCST 348(R9)(R10*1), Z13, Z17
 	VPDPBUSD.BCST 348(R9)(R10*2), Z13, Z18
 	VPDPBUSD.BCST 348(R9)(R11*1), Z13, Z19
 	VPDPBUSD.BCST 348(R9)(R10*4), Z13, Z20
-	VPDPBUSD.BCST 348(R9)(R12*1), Z13, Z21
-	VPDPBUSD.BCST 348(R13), Z13, Z22
-	VPDPBUSD.BCST 348(R13)(R10*1), Z13, Z23
 	VPSRLD        $0x18, 64(R8), Z13
 	VPERMPS       Z0, Z13, Z13
 	VMULPS        Z11, Z13, Z13
 	VMULPS.BCST   368(R9), Z13, Z14
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z14, Z16, Z3
+	VFMADD231PS   Z14, Z16, Z6
 	VMULPS.BCST   368(R9)(R10*1), Z13, Z14
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z14, Z17, Z4
+	VFMADD231PS   Z14, Z17, Z7
 	VMULPS.BCST   368(R9)(R10*2), Z13, Z14
 	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z14, Z18, Z5
+	VFMADD231PS   Z14, Z18, Z8
 	VMULPS.BCST   368(R9)(R11*1), Z13, Z14
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z14, Z19, Z6
-	VMULPS.BCST   368(R9)(R10*4), Z13, Z14
+	VFMADD231PS   Z14, Z19, Z9
+	VMULPS.BCST   368(R9)(R10*4), Z13, Z13
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z14, Z20, Z7
-	VMULPS.BCST   368(R9)(R12*1), Z13, Z14
-	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z14, Z21, Z8
-	VMULPS.BCST   368(R13), Z13, Z14
-	VCVTDQ2PS     Z22, Z22
-	VFMADD231PS   Z14, Z22, Z9
-	VMULPS.BCST   368(R13)(R10*1), Z13, Z13
-	VCVTDQ2PS     Z23, Z23
-	VFMADD231PS   Z13, Z23, Z10
+	VFMADD231PS   Z13, Z20, Z10
 
 	// sub-block 7, scale 1
 	VPBROADCASTD  380(R9), Z14
@@ -8313,113 +5407,3461 @@ block:
 	VPSRAD        $0x07, Z18, Z19
 	VPSRAD        $0x04, Z18, Z18
 	VPADDD        Z19, Z18, Z18
-	VPBROADCASTD  380(R9)(R12*1), Z20
-	VPBROADCASTD  376(R9)(R12*1), Z19
-	VPSUBD        Z20, Z19, Z19
-	VPSRAD        $0x07, Z19, Z20
-	VPSRAD        $0x04, Z19, Z19
-	VPADDD        Z20, Z19, Z19
-	VPBROADCASTD  380(R13), Z21
-	VPBROADCASTD  376(R13), Z20
-	VPSUBD        Z21, Z20, Z20
-	VPSRAD        $0x07, Z20, Z21
-	VPSRAD        $0x04, Z20, Z20
-	VPADDD        Z21, Z20, Z20
-	VPBROADCASTD  380(R13)(R10*1), Z22
-	VPBROADCASTD  376(R13)(R10*1), Z21
-	VPSUBD        Z22, Z21, Z21
-	VPSRAD        $0x07, Z21, Z22
-	VPSRAD        $0x04, Z21, Z21
-	VPADDD        Z22, Z21, Z21
-	PREFETCHT1    17408(R8)
-	PREFETCHT0    3072(R8)
-	VPSRLD        $0x01, 1088(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 352(R9), Z22, Z13
-	VPDPBUSD.BCST 352(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 352(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 352(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 352(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 352(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 352(R13), Z22, Z20
-	VPDPBUSD.BCST 352(R13)(R10*1), Z22, Z21
-	VPSLLD        $0x03, 1088(R8), Z22
-	VPTERNLOGD    $0xea, Z15, Z1, Z22
-	VPDPBUSD.BCST 356(R9), Z22, Z13
-	VPDPBUSD.BCST 356(R9)(R10*1), Z22, Z14
-	VPDPBUSD.BCST 356(R9)(R10*2), Z22, Z16
-	VPDPBUSD.BCST 356(R9)(R11*1), Z22, Z17
-	VPDPBUSD.BCST 356(R9)(R10*4), Z22, Z18
-	VPDPBUSD.BCST 356(R9)(R12*1), Z22, Z19
-	VPDPBUSD.BCST 356(R13), Z22, Z20
-	VPDPBUSD.BCST 356(R13)(R10*1), Z22, Z21
-	VPSRLD        $0x03, 1088(R8), Z15
+	PREFETCHT1    17472(R8)
+	PREFETCHT0    3136(R8)
+	VPSRLD        $0x01, 1152(R8), Z19
+	VPTERNLOGD    $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST 352(R9), Z19, Z13
+	VPDPBUSD.BCST 352(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST 352(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST 352(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST 352(R9)(R10*4), Z19, Z18
+	VPSLLD        $0x03, 1152(R8), Z19
+	VPTERNLOGD    $0xea, Z15, Z1, Z19
+	VPDPBUSD.BCST 356(R9), Z19, Z13
+	VPDPBUSD.BCST 356(R9)(R10*1), Z19, Z14
+	VPDPBUSD.BCST 356(R9)(R10*2), Z19, Z16
+	VPDPBUSD.BCST 356(R9)(R11*1), Z19, Z17
+	VPDPBUSD.BCST 356(R9)(R10*4), Z19, Z18
+	VPSRLD        $0x03, 1152(R8), Z15
 	VPTERNLOGD    $0xea, Z12, Z1, Z15
 	VPDPBUSD.BCST 360(R9), Z15, Z13
 	VPDPBUSD.BCST 360(R9)(R10*1), Z15, Z14
 	VPDPBUSD.BCST 360(R9)(R10*2), Z15, Z16
 	VPDPBUSD.BCST 360(R9)(R11*1), Z15, Z17
 	VPDPBUSD.BCST 360(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 360(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 360(R13), Z15, Z20
-	VPDPBUSD.BCST 360(R13)(R10*1), Z15, Z21
-	PREFETCHT1    17472(R8)
-	PREFETCHT0    3136(R8)
-	VPSLLD        $0x01, 1088(R8), Z15
+	PREFETCHT1    17536(R8)
+	PREFETCHT0    3200(R8)
+	VPSLLD        $0x01, 1152(R8), Z15
 	VPTERNLOGD    $0xea, Z12, Z1, Z15
 	VPDPBUSD.BCST 364(R9), Z15, Z13
 	VPDPBUSD.BCST 364(R9)(R10*1), Z15, Z14
 	VPDPBUSD.BCST 364(R9)(R10*2), Z15, Z16
 	VPDPBUSD.BCST 364(R9)(R11*1), Z15, Z17
 	VPDPBUSD.BCST 364(R9)(R10*4), Z15, Z18
-	VPDPBUSD.BCST 364(R9)(R12*1), Z15, Z19
-	VPDPBUSD.BCST 364(R13), Z15, Z20
-	VPDPBUSD.BCST 364(R13)(R10*1), Z15, Z21
 	VPSRLD        $0x1c, 64(R8), Z12
 	VPERMPS       Z0, Z12, Z12
 	VMULPS        Z11, Z12, Z12
 	VMULPS.BCST   368(R9), Z12, Z11
 	VCVTDQ2PS     Z13, Z13
-	VFMADD231PS   Z11, Z13, Z3
+	VFMADD231PS   Z11, Z13, Z6
 	VMULPS.BCST   368(R9)(R10*1), Z12, Z11
 	VCVTDQ2PS     Z14, Z14
-	VFMADD231PS   Z11, Z14, Z4
+	VFMADD231PS   Z11, Z14, Z7
 	VMULPS.BCST   368(R9)(R10*2), Z12, Z11
 	VCVTDQ2PS     Z16, Z16
-	VFMADD231PS   Z11, Z16, Z5
+	VFMADD231PS   Z11, Z16, Z8
 	VMULPS.BCST   368(R9)(R11*1), Z12, Z11
 	VCVTDQ2PS     Z17, Z17
-	VFMADD231PS   Z11, Z17, Z6
+	VFMADD231PS   Z11, Z17, Z9
 	VMULPS.BCST   368(R9)(R10*4), Z12, Z11
 	VCVTDQ2PS     Z18, Z18
-	VFMADD231PS   Z11, Z18, Z7
-	VMULPS.BCST   368(R9)(R12*1), Z12, Z11
+	VFMADD231PS   Z11, Z18, Z10
+	ADDQ          $0x00000180, R9
+	ADDQ          $0x20, DI
+	ADDQ          $0x000004c0, R8
+	DECQ          R12
+	JNZ           block
+	MOVQ          64(AX), DI
+	LEAQ          (DI)(DI*2), R8
+	VMOVUPS       Z6, (CX)
+	VMOVUPS       Z7, (CX)(DI*1)
+	VMOVUPS       Z8, (CX)(DI*2)
+	VMOVUPS       Z9, (CX)(R8*1)
+	VMOVUPS       Z10, (CX)(DI*4)
+	ADDQ          $0x40, CX
+	ADDQ          16(AX), BX
+	ADDQ          16(AX), SI
+	DECQ          DX
+	JNZ           tile
+	VZEROUPPER
+	RET
+
+// func Gemv_iq1_mx16_q8x_16x6_avx512vnni(a *byte)
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq1_mx16_q8x_16x6_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
+	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
+	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
+	VMOVDQU32 up_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 up_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 up_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 up_3_avx512vnni<>+0(SB), Z5
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, R8
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	LEAQ   (R10)(R10*4), R12
+	MOVQ   32(AX), R13
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+block:
+	VCVTPH2PS      (DI), Z12
+	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z13
+	VPMULTISHIFTQB 128(R8), Z13, Z13
+	VPERMB         Z2, Z13, Z14
+	VPERMB         Z3, Z13, Z15
+	VPERMB         Z4, Z13, Z16
+	VPERMB         Z5, Z13, Z13
+
+	// sub-block 0, scale 0
+	VPBROADCASTD  44(R9), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  44(R9)(R10*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  44(R9)(R10*2), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  44(R9)(R11*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  44(R9)(R10*4), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  44(R9)(R12*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPSRLD        $0x01, 192(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST (R9), Z23, Z17
+	VPDPBUSD.BCST (R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST (R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST (R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST (R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST (R9)(R12*1), Z23, Z22
+	VPSLLD        $0x03, 192(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 4(R9), Z23, Z17
+	VPDPBUSD.BCST 4(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 4(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 4(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 4(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 4(R9)(R12*1), Z23, Z22
+	VPSRLD        $0x03, 192(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 8(R9), Z14, Z17
+	VPDPBUSD.BCST 8(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 8(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 8(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 8(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 8(R9)(R12*1), Z14, Z22
+	PREFETCHT1    16384(R8)
+	PREFETCHT0    2048(R8)
+	VPSLLD        $0x01, 192(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 12(R9), Z14, Z17
+	VPDPBUSD.BCST 12(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 12(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 12(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 12(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 12(R9)(R12*1), Z14, Z22
+	VMOVDQU32     (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z12, Z14, Z14
+	VMULPS.BCST   32(R9), Z14, Z15
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z15, Z17, Z6
+	VMULPS.BCST   32(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z15, Z18, Z7
+	VMULPS.BCST   32(R9)(R10*2), Z14, Z15
 	VCVTDQ2PS     Z19, Z19
-	VFMADD231PS   Z11, Z19, Z8
-	VMULPS.BCST   368(R13), Z12, Z11
+	VFMADD231PS   Z15, Z19, Z8
+	VMULPS.BCST   32(R9)(R11*1), Z14, Z15
 	VCVTDQ2PS     Z20, Z20
-	VFMADD231PS   Z11, Z20, Z9
-	VMULPS.BCST   368(R13)(R10*1), Z12, Z11
+	VFMADD231PS   Z15, Z20, Z9
+	VMULPS.BCST   32(R9)(R10*4), Z14, Z15
 	VCVTDQ2PS     Z21, Z21
-	VFMADD231PS   Z11, Z21, Z10
+	VFMADD231PS   Z15, Z21, Z10
+	VMULPS.BCST   32(R9)(R12*1), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z11
+
+	// sub-block 0, scale 1
+	VPBROADCASTD   44(R9), Z15
+	VPBROADCASTD   40(R9), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPBROADCASTD   44(R9)(R10*1), Z17
+	VPBROADCASTD   40(R9)(R10*1), Z15
+	VPSUBD         Z17, Z15, Z15
+	VPSRAD         $0x07, Z15, Z17
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z17, Z15, Z15
+	VPBROADCASTD   44(R9)(R10*2), Z18
+	VPBROADCASTD   40(R9)(R10*2), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   44(R9)(R11*1), Z19
+	VPBROADCASTD   40(R9)(R11*1), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPBROADCASTD   44(R9)(R10*4), Z20
+	VPBROADCASTD   40(R9)(R10*4), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   44(R9)(R12*1), Z21
+	VPBROADCASTD   40(R9)(R12*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPSRLD         $0x01, 256(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  16(R9), Z21, Z14
+	VPDPBUSD.BCST  16(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  16(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  16(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  16(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  16(R9)(R12*1), Z21, Z20
+	VPSLLD         $0x03, 256(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  20(R9), Z21, Z14
+	VPDPBUSD.BCST  20(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  20(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  20(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  20(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  20(R9)(R12*1), Z21, Z20
+	PREFETCHT1     16448(R8)
+	PREFETCHT0     2112(R8)
+	VPSRLD         $0x03, 256(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  24(R9), Z16, Z14
+	VPDPBUSD.BCST  24(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  24(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  24(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  24(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  24(R9)(R12*1), Z16, Z20
+	VPSLLD         $0x01, 256(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  28(R9), Z16, Z14
+	VPDPBUSD.BCST  28(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  28(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  28(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  28(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  28(R9)(R12*1), Z16, Z20
+	VPSRLD         $0x04, (R8), Z13
+	VPERMPS        Z0, Z13, Z13
+	VMULPS         Z12, Z13, Z13
+	VMULPS.BCST    32(R9), Z13, Z16
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z16, Z14, Z6
+	VMULPS.BCST    32(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z14, Z15, Z7
+	VMULPS.BCST    32(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z14, Z17, Z8
+	VMULPS.BCST    32(R9)(R11*1), Z13, Z14
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z14, Z18, Z9
+	VMULPS.BCST    32(R9)(R10*4), Z13, Z14
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z14, Z19, Z10
+	VMULPS.BCST    32(R9)(R12*1), Z13, Z13
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z13, Z20, Z11
+	VMOVDQU32      up_of_1_avx512vnni<>+0(SB), Z13
+	VPMULTISHIFTQB 128(R8), Z13, Z13
+	VPERMB         Z2, Z13, Z14
+	VPERMB         Z3, Z13, Z15
+	VPERMB         Z4, Z13, Z16
+	VPERMB         Z5, Z13, Z13
+
+	// sub-block 1, scale 0
+	VPBROADCASTD  92(R9), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  92(R9)(R10*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  92(R9)(R10*2), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  92(R9)(R11*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  92(R9)(R10*4), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  92(R9)(R12*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPSRLD        $0x01, 320(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 48(R9), Z23, Z17
+	VPDPBUSD.BCST 48(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 48(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 48(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 48(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 48(R9)(R12*1), Z23, Z22
+	VPSLLD        $0x03, 320(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 52(R9), Z23, Z17
+	VPDPBUSD.BCST 52(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 52(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 52(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 52(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 52(R9)(R12*1), Z23, Z22
+	PREFETCHT1    16512(R8)
+	PREFETCHT0    2176(R8)
+	VPSRLD        $0x03, 320(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 56(R9), Z14, Z17
+	VPDPBUSD.BCST 56(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 56(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 56(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 56(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 56(R9)(R12*1), Z14, Z22
+	VPSLLD        $0x01, 320(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 60(R9), Z14, Z17
+	VPDPBUSD.BCST 60(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 60(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 60(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 60(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 60(R9)(R12*1), Z14, Z22
+	VPSRLD        $0x08, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z12, Z14, Z14
+	VMULPS.BCST   80(R9), Z14, Z15
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z15, Z17, Z6
+	VMULPS.BCST   80(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z15, Z18, Z7
+	VMULPS.BCST   80(R9)(R10*2), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z8
+	VMULPS.BCST   80(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z15, Z20, Z9
+	VMULPS.BCST   80(R9)(R10*4), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z10
+	VMULPS.BCST   80(R9)(R12*1), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z11
+
+	// sub-block 1, scale 1
+	VPBROADCASTD   92(R9), Z15
+	VPBROADCASTD   88(R9), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPBROADCASTD   92(R9)(R10*1), Z17
+	VPBROADCASTD   88(R9)(R10*1), Z15
+	VPSUBD         Z17, Z15, Z15
+	VPSRAD         $0x07, Z15, Z17
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z17, Z15, Z15
+	VPBROADCASTD   92(R9)(R10*2), Z18
+	VPBROADCASTD   88(R9)(R10*2), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   92(R9)(R11*1), Z19
+	VPBROADCASTD   88(R9)(R11*1), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPBROADCASTD   92(R9)(R10*4), Z20
+	VPBROADCASTD   88(R9)(R10*4), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   92(R9)(R12*1), Z21
+	VPBROADCASTD   88(R9)(R12*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPSRLD         $0x01, 384(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  64(R9), Z21, Z14
+	VPDPBUSD.BCST  64(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  64(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  64(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  64(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  64(R9)(R12*1), Z21, Z20
+	PREFETCHT1     16576(R8)
+	PREFETCHT0     2240(R8)
+	VPSLLD         $0x03, 384(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  68(R9), Z21, Z14
+	VPDPBUSD.BCST  68(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  68(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  68(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  68(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  68(R9)(R12*1), Z21, Z20
+	VPSRLD         $0x03, 384(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  72(R9), Z16, Z14
+	VPDPBUSD.BCST  72(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  72(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  72(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  72(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  72(R9)(R12*1), Z16, Z20
+	VPSLLD         $0x01, 384(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  76(R9), Z16, Z14
+	VPDPBUSD.BCST  76(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  76(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  76(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  76(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  76(R9)(R12*1), Z16, Z20
+	VPSRLD         $0x0c, (R8), Z13
+	VPERMPS        Z0, Z13, Z13
+	VMULPS         Z12, Z13, Z13
+	VMULPS.BCST    80(R9), Z13, Z16
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z16, Z14, Z6
+	VMULPS.BCST    80(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z14, Z15, Z7
+	VMULPS.BCST    80(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z14, Z17, Z8
+	VMULPS.BCST    80(R9)(R11*1), Z13, Z14
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z14, Z18, Z9
+	VMULPS.BCST    80(R9)(R10*4), Z13, Z14
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z14, Z19, Z10
+	VMULPS.BCST    80(R9)(R12*1), Z13, Z13
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z13, Z20, Z11
+	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z13
+	VPMULTISHIFTQB 128(R8), Z13, Z13
+	VPERMB         Z2, Z13, Z14
+	VPERMB         Z3, Z13, Z15
+	VPERMB         Z4, Z13, Z16
+	VPERMB         Z5, Z13, Z13
+
+	// sub-block 2, scale 0
+	VPBROADCASTD  140(R9), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  140(R9)(R10*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  140(R9)(R10*2), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  140(R9)(R11*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  140(R9)(R10*4), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  140(R9)(R12*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	PREFETCHT1    16640(R8)
+	PREFETCHT0    2304(R8)
+	VPSRLD        $0x01, 448(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 96(R9), Z23, Z17
+	VPDPBUSD.BCST 96(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 96(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 96(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 96(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 96(R9)(R12*1), Z23, Z22
+	VPSLLD        $0x03, 448(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 100(R9), Z23, Z17
+	VPDPBUSD.BCST 100(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 100(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 100(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 100(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 100(R9)(R12*1), Z23, Z22
+	VPSRLD        $0x03, 448(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 104(R9), Z14, Z17
+	VPDPBUSD.BCST 104(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 104(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 104(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 104(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 104(R9)(R12*1), Z14, Z22
+	VPSLLD        $0x01, 448(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 108(R9), Z14, Z17
+	VPDPBUSD.BCST 108(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 108(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 108(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 108(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 108(R9)(R12*1), Z14, Z22
+	VPSRLD        $0x10, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z12, Z14, Z14
+	VMULPS.BCST   128(R9), Z14, Z15
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z15, Z17, Z6
+	VMULPS.BCST   128(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z15, Z18, Z7
+	VMULPS.BCST   128(R9)(R10*2), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z8
+	VMULPS.BCST   128(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z15, Z20, Z9
+	VMULPS.BCST   128(R9)(R10*4), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z10
+	VMULPS.BCST   128(R9)(R12*1), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z11
+
+	// sub-block 2, scale 1
+	VPBROADCASTD   140(R9), Z15
+	VPBROADCASTD   136(R9), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPBROADCASTD   140(R9)(R10*1), Z17
+	VPBROADCASTD   136(R9)(R10*1), Z15
+	VPSUBD         Z17, Z15, Z15
+	VPSRAD         $0x07, Z15, Z17
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z17, Z15, Z15
+	VPBROADCASTD   140(R9)(R10*2), Z18
+	VPBROADCASTD   136(R9)(R10*2), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   140(R9)(R11*1), Z19
+	VPBROADCASTD   136(R9)(R11*1), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPBROADCASTD   140(R9)(R10*4), Z20
+	VPBROADCASTD   136(R9)(R10*4), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   140(R9)(R12*1), Z21
+	VPBROADCASTD   136(R9)(R12*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	PREFETCHT1     16704(R8)
+	PREFETCHT0     2368(R8)
+	VPSRLD         $0x01, 512(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  112(R9), Z21, Z14
+	VPDPBUSD.BCST  112(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  112(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  112(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  112(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  112(R9)(R12*1), Z21, Z20
+	VPSLLD         $0x03, 512(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  116(R9), Z21, Z14
+	VPDPBUSD.BCST  116(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  116(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  116(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  116(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  116(R9)(R12*1), Z21, Z20
+	VPSRLD         $0x03, 512(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  120(R9), Z16, Z14
+	VPDPBUSD.BCST  120(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  120(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  120(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  120(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  120(R9)(R12*1), Z16, Z20
+	PREFETCHT1     16768(R8)
+	PREFETCHT0     2432(R8)
+	VPSLLD         $0x01, 512(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  124(R9), Z16, Z14
+	VPDPBUSD.BCST  124(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  124(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  124(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  124(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  124(R9)(R12*1), Z16, Z20
+	VPSRLD         $0x14, (R8), Z13
+	VPERMPS        Z0, Z13, Z13
+	VMULPS         Z12, Z13, Z13
+	VMULPS.BCST    128(R9), Z13, Z16
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z16, Z14, Z6
+	VMULPS.BCST    128(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z14, Z15, Z7
+	VMULPS.BCST    128(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z14, Z17, Z8
+	VMULPS.BCST    128(R9)(R11*1), Z13, Z14
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z14, Z18, Z9
+	VMULPS.BCST    128(R9)(R10*4), Z13, Z14
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z14, Z19, Z10
+	VMULPS.BCST    128(R9)(R12*1), Z13, Z13
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z13, Z20, Z11
+	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z13
+	VPMULTISHIFTQB 128(R8), Z13, Z13
+	VPERMB         Z2, Z13, Z14
+	VPERMB         Z3, Z13, Z15
+	VPERMB         Z4, Z13, Z16
+	VPERMB         Z5, Z13, Z13
+
+	// sub-block 3, scale 0
+	VPBROADCASTD  188(R9), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  188(R9)(R10*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  188(R9)(R10*2), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  188(R9)(R11*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  188(R9)(R10*4), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  188(R9)(R12*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPSRLD        $0x01, 576(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 144(R9), Z23, Z17
+	VPDPBUSD.BCST 144(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 144(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 144(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 144(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 144(R9)(R12*1), Z23, Z22
+	VPSLLD        $0x03, 576(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 148(R9), Z23, Z17
+	VPDPBUSD.BCST 148(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 148(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 148(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 148(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 148(R9)(R12*1), Z23, Z22
+	PREFETCHT1    16832(R8)
+	PREFETCHT0    2496(R8)
+	VPSRLD        $0x03, 576(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 152(R9), Z14, Z17
+	VPDPBUSD.BCST 152(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 152(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 152(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 152(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 152(R9)(R12*1), Z14, Z22
+	VPSLLD        $0x01, 576(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 156(R9), Z14, Z17
+	VPDPBUSD.BCST 156(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 156(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 156(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 156(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 156(R9)(R12*1), Z14, Z22
+	VPSRLD        $0x18, (R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z12, Z14, Z14
+	VMULPS.BCST   176(R9), Z14, Z15
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z15, Z17, Z6
+	VMULPS.BCST   176(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z15, Z18, Z7
+	VMULPS.BCST   176(R9)(R10*2), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z8
+	VMULPS.BCST   176(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z15, Z20, Z9
+	VMULPS.BCST   176(R9)(R10*4), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z10
+	VMULPS.BCST   176(R9)(R12*1), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z11
+
+	// sub-block 3, scale 1
+	VPBROADCASTD   188(R9), Z15
+	VPBROADCASTD   184(R9), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPBROADCASTD   188(R9)(R10*1), Z17
+	VPBROADCASTD   184(R9)(R10*1), Z15
+	VPSUBD         Z17, Z15, Z15
+	VPSRAD         $0x07, Z15, Z17
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z17, Z15, Z15
+	VPBROADCASTD   188(R9)(R10*2), Z18
+	VPBROADCASTD   184(R9)(R10*2), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   188(R9)(R11*1), Z19
+	VPBROADCASTD   184(R9)(R11*1), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPBROADCASTD   188(R9)(R10*4), Z20
+	VPBROADCASTD   184(R9)(R10*4), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   188(R9)(R12*1), Z21
+	VPBROADCASTD   184(R9)(R12*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPSRLD         $0x01, 640(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  160(R9), Z21, Z14
+	VPDPBUSD.BCST  160(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  160(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  160(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  160(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  160(R9)(R12*1), Z21, Z20
+	VPSLLD         $0x03, 640(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  164(R9), Z21, Z14
+	VPDPBUSD.BCST  164(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  164(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  164(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  164(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  164(R9)(R12*1), Z21, Z20
+	PREFETCHT1     16896(R8)
+	PREFETCHT0     2560(R8)
+	VPSRLD         $0x03, 640(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  168(R9), Z16, Z14
+	VPDPBUSD.BCST  168(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  168(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  168(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  168(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  168(R9)(R12*1), Z16, Z20
+	VPSLLD         $0x01, 640(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  172(R9), Z16, Z14
+	VPDPBUSD.BCST  172(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  172(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  172(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  172(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  172(R9)(R12*1), Z16, Z20
+	VPSRLD         $0x1c, (R8), Z13
+	VPERMPS        Z0, Z13, Z13
+	VMULPS         Z12, Z13, Z13
+	VMULPS.BCST    176(R9), Z13, Z16
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z16, Z14, Z6
+	VMULPS.BCST    176(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z14, Z15, Z7
+	VMULPS.BCST    176(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z14, Z17, Z8
+	VMULPS.BCST    176(R9)(R11*1), Z13, Z14
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z14, Z18, Z9
+	VMULPS.BCST    176(R9)(R10*4), Z13, Z14
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z14, Z19, Z10
+	VMULPS.BCST    176(R9)(R12*1), Z13, Z13
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z13, Z20, Z11
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z13
+	VPMULTISHIFTQB 128(R8), Z13, Z13
+	VPERMB         Z2, Z13, Z14
+	VPERMB         Z3, Z13, Z15
+	VPERMB         Z4, Z13, Z16
+	VPERMB         Z5, Z13, Z13
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  236(R9), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  236(R9)(R10*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  236(R9)(R10*2), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  236(R9)(R11*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  236(R9)(R10*4), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  236(R9)(R12*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPSRLD        $0x01, 704(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 192(R9), Z23, Z17
+	VPDPBUSD.BCST 192(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 192(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 192(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 192(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 192(R9)(R12*1), Z23, Z22
+	PREFETCHT1    16960(R8)
+	PREFETCHT0    2624(R8)
+	VPSLLD        $0x03, 704(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 196(R9), Z23, Z17
+	VPDPBUSD.BCST 196(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 196(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 196(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 196(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 196(R9)(R12*1), Z23, Z22
+	VPSRLD        $0x03, 704(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 200(R9), Z14, Z17
+	VPDPBUSD.BCST 200(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 200(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 200(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 200(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 200(R9)(R12*1), Z14, Z22
+	VPSLLD        $0x01, 704(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 204(R9), Z14, Z17
+	VPDPBUSD.BCST 204(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 204(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 204(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 204(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 204(R9)(R12*1), Z14, Z22
+	VMOVDQU32     64(R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z12, Z14, Z14
+	VMULPS.BCST   224(R9), Z14, Z15
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z15, Z17, Z6
+	VMULPS.BCST   224(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z15, Z18, Z7
+	VMULPS.BCST   224(R9)(R10*2), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z8
+	VMULPS.BCST   224(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z15, Z20, Z9
+	VMULPS.BCST   224(R9)(R10*4), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z10
+	VMULPS.BCST   224(R9)(R12*1), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z11
+
+	// sub-block 4, scale 1
+	VPBROADCASTD   236(R9), Z15
+	VPBROADCASTD   232(R9), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPBROADCASTD   236(R9)(R10*1), Z17
+	VPBROADCASTD   232(R9)(R10*1), Z15
+	VPSUBD         Z17, Z15, Z15
+	VPSRAD         $0x07, Z15, Z17
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z17, Z15, Z15
+	VPBROADCASTD   236(R9)(R10*2), Z18
+	VPBROADCASTD   232(R9)(R10*2), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   236(R9)(R11*1), Z19
+	VPBROADCASTD   232(R9)(R11*1), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPBROADCASTD   236(R9)(R10*4), Z20
+	VPBROADCASTD   232(R9)(R10*4), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   236(R9)(R12*1), Z21
+	VPBROADCASTD   232(R9)(R12*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPSRLD         $0x01, 768(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  208(R9), Z21, Z14
+	VPDPBUSD.BCST  208(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  208(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  208(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  208(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  208(R9)(R12*1), Z21, Z20
+	PREFETCHT1     17024(R8)
+	PREFETCHT0     2688(R8)
+	VPSLLD         $0x03, 768(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  212(R9), Z21, Z14
+	VPDPBUSD.BCST  212(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  212(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  212(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  212(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  212(R9)(R12*1), Z21, Z20
+	VPSRLD         $0x03, 768(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  216(R9), Z16, Z14
+	VPDPBUSD.BCST  216(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  216(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  216(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  216(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  216(R9)(R12*1), Z16, Z20
+	VPSLLD         $0x01, 768(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  220(R9), Z16, Z14
+	VPDPBUSD.BCST  220(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  220(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  220(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  220(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  220(R9)(R12*1), Z16, Z20
+	VPSRLD         $0x04, 64(R8), Z13
+	VPERMPS        Z0, Z13, Z13
+	VMULPS         Z12, Z13, Z13
+	VMULPS.BCST    224(R9), Z13, Z16
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z16, Z14, Z6
+	VMULPS.BCST    224(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z14, Z15, Z7
+	VMULPS.BCST    224(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z14, Z17, Z8
+	VMULPS.BCST    224(R9)(R11*1), Z13, Z14
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z14, Z18, Z9
+	VMULPS.BCST    224(R9)(R10*4), Z13, Z14
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z14, Z19, Z10
+	VMULPS.BCST    224(R9)(R12*1), Z13, Z13
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z13, Z20, Z11
+	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z13
+	VPMULTISHIFTQB 128(R8), Z13, Z13
+	VPERMB         Z2, Z13, Z14
+	VPERMB         Z3, Z13, Z15
+	VPERMB         Z4, Z13, Z16
+	VPERMB         Z5, Z13, Z13
+
+	// sub-block 5, scale 0
+	VPBROADCASTD  284(R9), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  284(R9)(R10*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  284(R9)(R10*2), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  284(R9)(R11*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  284(R9)(R10*4), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  284(R9)(R12*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	PREFETCHT1    17088(R8)
+	PREFETCHT0    2752(R8)
+	VPSRLD        $0x01, 832(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 240(R9), Z23, Z17
+	VPDPBUSD.BCST 240(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 240(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 240(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 240(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 240(R9)(R12*1), Z23, Z22
+	VPSLLD        $0x03, 832(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 244(R9), Z23, Z17
+	VPDPBUSD.BCST 244(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 244(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 244(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 244(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 244(R9)(R12*1), Z23, Z22
+	VPSRLD        $0x03, 832(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 248(R9), Z14, Z17
+	VPDPBUSD.BCST 248(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 248(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 248(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 248(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 248(R9)(R12*1), Z14, Z22
+	PREFETCHT1    17152(R8)
+	PREFETCHT0    2816(R8)
+	VPSLLD        $0x01, 832(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 252(R9), Z14, Z17
+	VPDPBUSD.BCST 252(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 252(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 252(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 252(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 252(R9)(R12*1), Z14, Z22
+	VPSRLD        $0x08, 64(R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z12, Z14, Z14
+	VMULPS.BCST   272(R9), Z14, Z15
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z15, Z17, Z6
+	VMULPS.BCST   272(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z15, Z18, Z7
+	VMULPS.BCST   272(R9)(R10*2), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z8
+	VMULPS.BCST   272(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z15, Z20, Z9
+	VMULPS.BCST   272(R9)(R10*4), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z10
+	VMULPS.BCST   272(R9)(R12*1), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z11
+
+	// sub-block 5, scale 1
+	VPBROADCASTD   284(R9), Z15
+	VPBROADCASTD   280(R9), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPBROADCASTD   284(R9)(R10*1), Z17
+	VPBROADCASTD   280(R9)(R10*1), Z15
+	VPSUBD         Z17, Z15, Z15
+	VPSRAD         $0x07, Z15, Z17
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z17, Z15, Z15
+	VPBROADCASTD   284(R9)(R10*2), Z18
+	VPBROADCASTD   280(R9)(R10*2), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   284(R9)(R11*1), Z19
+	VPBROADCASTD   280(R9)(R11*1), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPBROADCASTD   284(R9)(R10*4), Z20
+	VPBROADCASTD   280(R9)(R10*4), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   284(R9)(R12*1), Z21
+	VPBROADCASTD   280(R9)(R12*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPSRLD         $0x01, 896(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  256(R9), Z21, Z14
+	VPDPBUSD.BCST  256(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  256(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  256(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  256(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  256(R9)(R12*1), Z21, Z20
+	VPSLLD         $0x03, 896(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  260(R9), Z21, Z14
+	VPDPBUSD.BCST  260(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  260(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  260(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  260(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  260(R9)(R12*1), Z21, Z20
+	VPSRLD         $0x03, 896(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  264(R9), Z16, Z14
+	VPDPBUSD.BCST  264(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  264(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  264(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  264(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  264(R9)(R12*1), Z16, Z20
+	PREFETCHT1     17216(R8)
+	PREFETCHT0     2880(R8)
+	VPSLLD         $0x01, 896(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  268(R9), Z16, Z14
+	VPDPBUSD.BCST  268(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  268(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  268(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  268(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  268(R9)(R12*1), Z16, Z20
+	VPSRLD         $0x0c, 64(R8), Z13
+	VPERMPS        Z0, Z13, Z13
+	VMULPS         Z12, Z13, Z13
+	VMULPS.BCST    272(R9), Z13, Z16
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z16, Z14, Z6
+	VMULPS.BCST    272(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z14, Z15, Z7
+	VMULPS.BCST    272(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z14, Z17, Z8
+	VMULPS.BCST    272(R9)(R11*1), Z13, Z14
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z14, Z18, Z9
+	VMULPS.BCST    272(R9)(R10*4), Z13, Z14
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z14, Z19, Z10
+	VMULPS.BCST    272(R9)(R12*1), Z13, Z13
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z13, Z20, Z11
+	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z13
+	VPMULTISHIFTQB 128(R8), Z13, Z13
+	VPERMB         Z2, Z13, Z14
+	VPERMB         Z3, Z13, Z15
+	VPERMB         Z4, Z13, Z16
+	VPERMB         Z5, Z13, Z13
+
+	// sub-block 6, scale 0
+	VPBROADCASTD  332(R9), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  332(R9)(R10*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  332(R9)(R10*2), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  332(R9)(R11*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  332(R9)(R10*4), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  332(R9)(R12*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPSRLD        $0x01, 960(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 288(R9), Z23, Z17
+	VPDPBUSD.BCST 288(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 288(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 288(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 288(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 288(R9)(R12*1), Z23, Z22
+	VPSLLD        $0x03, 960(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 292(R9), Z23, Z17
+	VPDPBUSD.BCST 292(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 292(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 292(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 292(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 292(R9)(R12*1), Z23, Z22
+	PREFETCHT1    17280(R8)
+	PREFETCHT0    2944(R8)
+	VPSRLD        $0x03, 960(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 296(R9), Z14, Z17
+	VPDPBUSD.BCST 296(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 296(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 296(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 296(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 296(R9)(R12*1), Z14, Z22
+	VPSLLD        $0x01, 960(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 300(R9), Z14, Z17
+	VPDPBUSD.BCST 300(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 300(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 300(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 300(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 300(R9)(R12*1), Z14, Z22
+	VPSRLD        $0x10, 64(R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z12, Z14, Z14
+	VMULPS.BCST   320(R9), Z14, Z15
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z15, Z17, Z6
+	VMULPS.BCST   320(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z15, Z18, Z7
+	VMULPS.BCST   320(R9)(R10*2), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z8
+	VMULPS.BCST   320(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z15, Z20, Z9
+	VMULPS.BCST   320(R9)(R10*4), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z10
+	VMULPS.BCST   320(R9)(R12*1), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z11
+
+	// sub-block 6, scale 1
+	VPBROADCASTD   332(R9), Z15
+	VPBROADCASTD   328(R9), Z14
+	VPSUBD         Z15, Z14, Z14
+	VPSRAD         $0x07, Z14, Z15
+	VPSRAD         $0x04, Z14, Z14
+	VPADDD         Z15, Z14, Z14
+	VPBROADCASTD   332(R9)(R10*1), Z17
+	VPBROADCASTD   328(R9)(R10*1), Z15
+	VPSUBD         Z17, Z15, Z15
+	VPSRAD         $0x07, Z15, Z17
+	VPSRAD         $0x04, Z15, Z15
+	VPADDD         Z17, Z15, Z15
+	VPBROADCASTD   332(R9)(R10*2), Z18
+	VPBROADCASTD   328(R9)(R10*2), Z17
+	VPSUBD         Z18, Z17, Z17
+	VPSRAD         $0x07, Z17, Z18
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z18, Z17, Z17
+	VPBROADCASTD   332(R9)(R11*1), Z19
+	VPBROADCASTD   328(R9)(R11*1), Z18
+	VPSUBD         Z19, Z18, Z18
+	VPSRAD         $0x07, Z18, Z19
+	VPSRAD         $0x04, Z18, Z18
+	VPADDD         Z19, Z18, Z18
+	VPBROADCASTD   332(R9)(R10*4), Z20
+	VPBROADCASTD   328(R9)(R10*4), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   332(R9)(R12*1), Z21
+	VPBROADCASTD   328(R9)(R12*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPSRLD         $0x01, 1024(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  304(R9), Z21, Z14
+	VPDPBUSD.BCST  304(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  304(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  304(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  304(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  304(R9)(R12*1), Z21, Z20
+	PREFETCHT1     17344(R8)
+	PREFETCHT0     3008(R8)
+	VPSLLD         $0x03, 1024(R8), Z21
+	VPTERNLOGD     $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST  308(R9), Z21, Z14
+	VPDPBUSD.BCST  308(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST  308(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST  308(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST  308(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST  308(R9)(R12*1), Z21, Z20
+	VPSRLD         $0x03, 1024(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  312(R9), Z16, Z14
+	VPDPBUSD.BCST  312(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  312(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  312(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  312(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  312(R9)(R12*1), Z16, Z20
+	VPSLLD         $0x01, 1024(R8), Z16
+	VPTERNLOGD     $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST  316(R9), Z16, Z14
+	VPDPBUSD.BCST  316(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST  316(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST  316(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST  316(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST  316(R9)(R12*1), Z16, Z20
+	VPSRLD         $0x14, 64(R8), Z13
+	VPERMPS        Z0, Z13, Z13
+	VMULPS         Z12, Z13, Z13
+	VMULPS.BCST    320(R9), Z13, Z16
+	VCVTDQ2PS      Z14, Z14
+	VFMADD231PS    Z16, Z14, Z6
+	VMULPS.BCST    320(R9)(R10*1), Z13, Z14
+	VCVTDQ2PS      Z15, Z15
+	VFMADD231PS    Z14, Z15, Z7
+	VMULPS.BCST    320(R9)(R10*2), Z13, Z14
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z14, Z17, Z8
+	VMULPS.BCST    320(R9)(R11*1), Z13, Z14
+	VCVTDQ2PS      Z18, Z18
+	VFMADD231PS    Z14, Z18, Z9
+	VMULPS.BCST    320(R9)(R10*4), Z13, Z14
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z14, Z19, Z10
+	VMULPS.BCST    320(R9)(R12*1), Z13, Z13
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z13, Z20, Z11
+	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z13
+	VPMULTISHIFTQB 128(R8), Z13, Z13
+	VPERMB         Z2, Z13, Z14
+	VPERMB         Z3, Z13, Z15
+	VPERMB         Z4, Z13, Z16
+	VPERMB         Z5, Z13, Z13
+
+	// sub-block 7, scale 0
+	VPBROADCASTD  380(R9), Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  380(R9)(R10*1), Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  380(R9)(R10*2), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  380(R9)(R11*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  380(R9)(R10*4), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  380(R9)(R12*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPSRLD        $0x01, 1088(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 336(R9), Z23, Z17
+	VPDPBUSD.BCST 336(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 336(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 336(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 336(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 336(R9)(R12*1), Z23, Z22
+	PREFETCHT1    17408(R8)
+	PREFETCHT0    3072(R8)
+	VPSLLD        $0x03, 1088(R8), Z23
+	VPTERNLOGD    $0xea, Z14, Z1, Z23
+	VPDPBUSD.BCST 340(R9), Z23, Z17
+	VPDPBUSD.BCST 340(R9)(R10*1), Z23, Z18
+	VPDPBUSD.BCST 340(R9)(R10*2), Z23, Z19
+	VPDPBUSD.BCST 340(R9)(R11*1), Z23, Z20
+	VPDPBUSD.BCST 340(R9)(R10*4), Z23, Z21
+	VPDPBUSD.BCST 340(R9)(R12*1), Z23, Z22
+	VPSRLD        $0x03, 1088(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 344(R9), Z14, Z17
+	VPDPBUSD.BCST 344(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 344(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 344(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 344(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 344(R9)(R12*1), Z14, Z22
+	VPSLLD        $0x01, 1088(R8), Z14
+	VPTERNLOGD    $0xea, Z15, Z1, Z14
+	VPDPBUSD.BCST 348(R9), Z14, Z17
+	VPDPBUSD.BCST 348(R9)(R10*1), Z14, Z18
+	VPDPBUSD.BCST 348(R9)(R10*2), Z14, Z19
+	VPDPBUSD.BCST 348(R9)(R11*1), Z14, Z20
+	VPDPBUSD.BCST 348(R9)(R10*4), Z14, Z21
+	VPDPBUSD.BCST 348(R9)(R12*1), Z14, Z22
+	VPSRLD        $0x18, 64(R8), Z14
+	VPERMPS       Z0, Z14, Z14
+	VMULPS        Z12, Z14, Z14
+	VMULPS.BCST   368(R9), Z14, Z15
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z15, Z17, Z6
+	VMULPS.BCST   368(R9)(R10*1), Z14, Z15
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z15, Z18, Z7
+	VMULPS.BCST   368(R9)(R10*2), Z14, Z15
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z15, Z19, Z8
+	VMULPS.BCST   368(R9)(R11*1), Z14, Z15
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z15, Z20, Z9
+	VMULPS.BCST   368(R9)(R10*4), Z14, Z15
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z15, Z21, Z10
+	VMULPS.BCST   368(R9)(R12*1), Z14, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z11
+
+	// sub-block 7, scale 1
+	VPBROADCASTD  380(R9), Z15
+	VPBROADCASTD  376(R9), Z14
+	VPSUBD        Z15, Z14, Z14
+	VPSRAD        $0x07, Z14, Z15
+	VPSRAD        $0x04, Z14, Z14
+	VPADDD        Z15, Z14, Z14
+	VPBROADCASTD  380(R9)(R10*1), Z17
+	VPBROADCASTD  376(R9)(R10*1), Z15
+	VPSUBD        Z17, Z15, Z15
+	VPSRAD        $0x07, Z15, Z17
+	VPSRAD        $0x04, Z15, Z15
+	VPADDD        Z17, Z15, Z15
+	VPBROADCASTD  380(R9)(R10*2), Z18
+	VPBROADCASTD  376(R9)(R10*2), Z17
+	VPSUBD        Z18, Z17, Z17
+	VPSRAD        $0x07, Z17, Z18
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z18, Z17, Z17
+	VPBROADCASTD  380(R9)(R11*1), Z19
+	VPBROADCASTD  376(R9)(R11*1), Z18
+	VPSUBD        Z19, Z18, Z18
+	VPSRAD        $0x07, Z18, Z19
+	VPSRAD        $0x04, Z18, Z18
+	VPADDD        Z19, Z18, Z18
+	VPBROADCASTD  380(R9)(R10*4), Z20
+	VPBROADCASTD  376(R9)(R10*4), Z19
+	VPSUBD        Z20, Z19, Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  380(R9)(R12*1), Z21
+	VPBROADCASTD  376(R9)(R12*1), Z20
+	VPSUBD        Z21, Z20, Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	PREFETCHT1    17472(R8)
+	PREFETCHT0    3136(R8)
+	VPSRLD        $0x01, 1152(R8), Z21
+	VPTERNLOGD    $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST 352(R9), Z21, Z14
+	VPDPBUSD.BCST 352(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST 352(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST 352(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST 352(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST 352(R9)(R12*1), Z21, Z20
+	VPSLLD        $0x03, 1152(R8), Z21
+	VPTERNLOGD    $0xea, Z16, Z1, Z21
+	VPDPBUSD.BCST 356(R9), Z21, Z14
+	VPDPBUSD.BCST 356(R9)(R10*1), Z21, Z15
+	VPDPBUSD.BCST 356(R9)(R10*2), Z21, Z17
+	VPDPBUSD.BCST 356(R9)(R11*1), Z21, Z18
+	VPDPBUSD.BCST 356(R9)(R10*4), Z21, Z19
+	VPDPBUSD.BCST 356(R9)(R12*1), Z21, Z20
+	VPSRLD        $0x03, 1152(R8), Z16
+	VPTERNLOGD    $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST 360(R9), Z16, Z14
+	VPDPBUSD.BCST 360(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST 360(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST 360(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST 360(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST 360(R9)(R12*1), Z16, Z20
+	PREFETCHT1    17536(R8)
+	PREFETCHT0    3200(R8)
+	VPSLLD        $0x01, 1152(R8), Z16
+	VPTERNLOGD    $0xea, Z13, Z1, Z16
+	VPDPBUSD.BCST 364(R9), Z16, Z14
+	VPDPBUSD.BCST 364(R9)(R10*1), Z16, Z15
+	VPDPBUSD.BCST 364(R9)(R10*2), Z16, Z17
+	VPDPBUSD.BCST 364(R9)(R11*1), Z16, Z18
+	VPDPBUSD.BCST 364(R9)(R10*4), Z16, Z19
+	VPDPBUSD.BCST 364(R9)(R12*1), Z16, Z20
+	VPSRLD        $0x1c, 64(R8), Z13
+	VPERMPS       Z0, Z13, Z13
+	VMULPS        Z12, Z13, Z13
+	VMULPS.BCST   368(R9), Z13, Z12
+	VCVTDQ2PS     Z14, Z14
+	VFMADD231PS   Z12, Z14, Z6
+	VMULPS.BCST   368(R9)(R10*1), Z13, Z12
+	VCVTDQ2PS     Z15, Z15
+	VFMADD231PS   Z12, Z15, Z7
+	VMULPS.BCST   368(R9)(R10*2), Z13, Z12
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z12, Z17, Z8
+	VMULPS.BCST   368(R9)(R11*1), Z13, Z12
+	VCVTDQ2PS     Z18, Z18
+	VFMADD231PS   Z12, Z18, Z9
+	VMULPS.BCST   368(R9)(R10*4), Z13, Z12
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z12, Z19, Z10
+	VMULPS.BCST   368(R9)(R12*1), Z13, Z12
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z12, Z20, Z11
+	ADDQ          $0x00000180, R9
+	ADDQ          $0x20, DI
+	ADDQ          $0x000004c0, R8
+	DECQ          R13
+	JNZ           block
+	MOVQ          64(AX), DI
+	LEAQ          (DI)(DI*2), R8
+	LEAQ          (DI)(DI*4), R9
+	VMOVUPS       Z6, (CX)
+	VMOVUPS       Z7, (CX)(DI*1)
+	VMOVUPS       Z8, (CX)(DI*2)
+	VMOVUPS       Z9, (CX)(R8*1)
+	VMOVUPS       Z10, (CX)(DI*4)
+	VMOVUPS       Z11, (CX)(R9*1)
+	ADDQ          $0x40, CX
+	ADDQ          16(AX), BX
+	ADDQ          16(AX), SI
+	DECQ          DX
+	JNZ           tile
+	VZEROUPPER
+	RET
+
+// func Gemv_iq1_mx16_q8x_16x8_avx512vnni(a *byte)
+// Requires: AVX, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·Gemv_iq1_mx16_q8x_16x8_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ      a+0(FP), AX
+	MOVQ      56(AX), CX
+	MOVQ      24(AX), DX
+	MOVQ      (AX), BX
+	MOVQ      8(AX), SI
+	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
+	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
+	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
+	VMOVDQU32 up_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 up_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 up_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 up_3_avx512vnni<>+0(SB), Z5
+
+tile:
+	MOVQ   BX, DI
+	MOVQ   SI, R8
+	MOVQ   40(AX), R9
+	MOVQ   48(AX), R10
+	LEAQ   (R10)(R10*2), R11
+	LEAQ   (R10)(R10*4), R12
+	LEAQ   (R9)(R11*2), R13
+	MOVQ   32(AX), R14
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+
+block:
+	VCVTPH2PS      (DI), Z14
+	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB 128(R8), Z15, Z15
+	VPERMB         Z2, Z15, Z16
+	VPERMB         Z3, Z15, Z17
+	VPERMB         Z4, Z15, Z18
+	VPERMB         Z5, Z15, Z15
+
+	// sub-block 0, scale 0
+	VPBROADCASTD  44(R9), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  44(R9)(R10*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  44(R9)(R10*2), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  44(R9)(R11*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPBROADCASTD  44(R9)(R10*4), Z23
+	VPSRAD        $0x07, Z23, Z24
+	VPSRAD        $0x04, Z23, Z23
+	VPADDD        Z24, Z23, Z23
+	VPBROADCASTD  44(R9)(R12*1), Z24
+	VPSRAD        $0x07, Z24, Z25
+	VPSRAD        $0x04, Z24, Z24
+	VPADDD        Z25, Z24, Z24
+	VPBROADCASTD  44(R13), Z25
+	VPSRAD        $0x07, Z25, Z26
+	VPSRAD        $0x04, Z25, Z25
+	VPADDD        Z26, Z25, Z25
+	VPBROADCASTD  44(R13)(R10*1), Z26
+	VPSRAD        $0x07, Z26, Z27
+	VPSRAD        $0x04, Z26, Z26
+	VPADDD        Z27, Z26, Z26
+	VPSRLD        $0x01, 192(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST (R9), Z27, Z19
+	VPDPBUSD.BCST (R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST (R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST (R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST (R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST (R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST (R13), Z27, Z25
+	VPDPBUSD.BCST (R13)(R10*1), Z27, Z26
+	VPSLLD        $0x03, 192(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 4(R9), Z27, Z19
+	VPDPBUSD.BCST 4(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 4(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 4(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 4(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 4(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 4(R13), Z27, Z25
+	VPDPBUSD.BCST 4(R13)(R10*1), Z27, Z26
+	VPSRLD        $0x03, 192(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 8(R9), Z16, Z19
+	VPDPBUSD.BCST 8(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 8(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 8(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 8(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 8(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 8(R13), Z16, Z25
+	VPDPBUSD.BCST 8(R13)(R10*1), Z16, Z26
+	PREFETCHT1    16384(R8)
+	PREFETCHT0    2048(R8)
+	VPSLLD        $0x01, 192(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 12(R9), Z16, Z19
+	VPDPBUSD.BCST 12(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 12(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 12(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 12(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 12(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 12(R13), Z16, Z25
+	VPDPBUSD.BCST 12(R13)(R10*1), Z16, Z26
+	VMOVDQU32     (R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z14, Z16, Z16
+	VMULPS.BCST   32(R9), Z16, Z17
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z17, Z19, Z6
+	VMULPS.BCST   32(R9)(R10*1), Z16, Z17
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z17, Z20, Z7
+	VMULPS.BCST   32(R9)(R10*2), Z16, Z17
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z17, Z21, Z8
+	VMULPS.BCST   32(R9)(R11*1), Z16, Z17
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z17, Z22, Z9
+	VMULPS.BCST   32(R9)(R10*4), Z16, Z17
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z17, Z23, Z10
+	VMULPS.BCST   32(R9)(R12*1), Z16, Z17
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z17, Z24, Z11
+	VMULPS.BCST   32(R13), Z16, Z17
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z17, Z25, Z12
+	VMULPS.BCST   32(R13)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z16, Z26, Z13
+
+	// sub-block 0, scale 1
+	VPBROADCASTD   44(R9), Z17
+	VPBROADCASTD   40(R9), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   44(R9)(R10*1), Z19
+	VPBROADCASTD   40(R9)(R10*1), Z17
+	VPSUBD         Z19, Z17, Z17
+	VPSRAD         $0x07, Z17, Z19
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z19, Z17, Z17
+	VPBROADCASTD   44(R9)(R10*2), Z20
+	VPBROADCASTD   40(R9)(R10*2), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   44(R9)(R11*1), Z21
+	VPBROADCASTD   40(R9)(R11*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPBROADCASTD   44(R9)(R10*4), Z22
+	VPBROADCASTD   40(R9)(R10*4), Z21
+	VPSUBD         Z22, Z21, Z21
+	VPSRAD         $0x07, Z21, Z22
+	VPSRAD         $0x04, Z21, Z21
+	VPADDD         Z22, Z21, Z21
+	VPBROADCASTD   44(R9)(R12*1), Z23
+	VPBROADCASTD   40(R9)(R12*1), Z22
+	VPSUBD         Z23, Z22, Z22
+	VPSRAD         $0x07, Z22, Z23
+	VPSRAD         $0x04, Z22, Z22
+	VPADDD         Z23, Z22, Z22
+	VPBROADCASTD   44(R13), Z24
+	VPBROADCASTD   40(R13), Z23
+	VPSUBD         Z24, Z23, Z23
+	VPSRAD         $0x07, Z23, Z24
+	VPSRAD         $0x04, Z23, Z23
+	VPADDD         Z24, Z23, Z23
+	VPBROADCASTD   44(R13)(R10*1), Z25
+	VPBROADCASTD   40(R13)(R10*1), Z24
+	VPSUBD         Z25, Z24, Z24
+	VPSRAD         $0x07, Z24, Z25
+	VPSRAD         $0x04, Z24, Z24
+	VPADDD         Z25, Z24, Z24
+	VPSRLD         $0x01, 256(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  16(R9), Z25, Z16
+	VPDPBUSD.BCST  16(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  16(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  16(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  16(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  16(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  16(R13), Z25, Z23
+	VPDPBUSD.BCST  16(R13)(R10*1), Z25, Z24
+	VPSLLD         $0x03, 256(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  20(R9), Z25, Z16
+	VPDPBUSD.BCST  20(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  20(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  20(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  20(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  20(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  20(R13), Z25, Z23
+	VPDPBUSD.BCST  20(R13)(R10*1), Z25, Z24
+	PREFETCHT1     16448(R8)
+	PREFETCHT0     2112(R8)
+	VPSRLD         $0x03, 256(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  24(R9), Z18, Z16
+	VPDPBUSD.BCST  24(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  24(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  24(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  24(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  24(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  24(R13), Z18, Z23
+	VPDPBUSD.BCST  24(R13)(R10*1), Z18, Z24
+	VPSLLD         $0x01, 256(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  28(R9), Z18, Z16
+	VPDPBUSD.BCST  28(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  28(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  28(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  28(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  28(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  28(R13), Z18, Z23
+	VPDPBUSD.BCST  28(R13)(R10*1), Z18, Z24
+	VPSRLD         $0x04, (R8), Z15
+	VPERMPS        Z0, Z15, Z15
+	VMULPS         Z14, Z15, Z15
+	VMULPS.BCST    32(R9), Z15, Z18
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z18, Z16, Z6
+	VMULPS.BCST    32(R9)(R10*1), Z15, Z16
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z16, Z17, Z7
+	VMULPS.BCST    32(R9)(R10*2), Z15, Z16
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z16, Z19, Z8
+	VMULPS.BCST    32(R9)(R11*1), Z15, Z16
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z16, Z20, Z9
+	VMULPS.BCST    32(R9)(R10*4), Z15, Z16
+	VCVTDQ2PS      Z21, Z21
+	VFMADD231PS    Z16, Z21, Z10
+	VMULPS.BCST    32(R9)(R12*1), Z15, Z16
+	VCVTDQ2PS      Z22, Z22
+	VFMADD231PS    Z16, Z22, Z11
+	VMULPS.BCST    32(R13), Z15, Z16
+	VCVTDQ2PS      Z23, Z23
+	VFMADD231PS    Z16, Z23, Z12
+	VMULPS.BCST    32(R13)(R10*1), Z15, Z15
+	VCVTDQ2PS      Z24, Z24
+	VFMADD231PS    Z15, Z24, Z13
+	VMOVDQU32      up_of_1_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB 128(R8), Z15, Z15
+	VPERMB         Z2, Z15, Z16
+	VPERMB         Z3, Z15, Z17
+	VPERMB         Z4, Z15, Z18
+	VPERMB         Z5, Z15, Z15
+
+	// sub-block 1, scale 0
+	VPBROADCASTD  92(R9), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  92(R9)(R10*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  92(R9)(R10*2), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  92(R9)(R11*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPBROADCASTD  92(R9)(R10*4), Z23
+	VPSRAD        $0x07, Z23, Z24
+	VPSRAD        $0x04, Z23, Z23
+	VPADDD        Z24, Z23, Z23
+	VPBROADCASTD  92(R9)(R12*1), Z24
+	VPSRAD        $0x07, Z24, Z25
+	VPSRAD        $0x04, Z24, Z24
+	VPADDD        Z25, Z24, Z24
+	VPBROADCASTD  92(R13), Z25
+	VPSRAD        $0x07, Z25, Z26
+	VPSRAD        $0x04, Z25, Z25
+	VPADDD        Z26, Z25, Z25
+	VPBROADCASTD  92(R13)(R10*1), Z26
+	VPSRAD        $0x07, Z26, Z27
+	VPSRAD        $0x04, Z26, Z26
+	VPADDD        Z27, Z26, Z26
+	VPSRLD        $0x01, 320(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 48(R9), Z27, Z19
+	VPDPBUSD.BCST 48(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 48(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 48(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 48(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 48(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 48(R13), Z27, Z25
+	VPDPBUSD.BCST 48(R13)(R10*1), Z27, Z26
+	VPSLLD        $0x03, 320(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 52(R9), Z27, Z19
+	VPDPBUSD.BCST 52(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 52(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 52(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 52(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 52(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 52(R13), Z27, Z25
+	VPDPBUSD.BCST 52(R13)(R10*1), Z27, Z26
+	PREFETCHT1    16512(R8)
+	PREFETCHT0    2176(R8)
+	VPSRLD        $0x03, 320(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 56(R9), Z16, Z19
+	VPDPBUSD.BCST 56(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 56(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 56(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 56(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 56(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 56(R13), Z16, Z25
+	VPDPBUSD.BCST 56(R13)(R10*1), Z16, Z26
+	VPSLLD        $0x01, 320(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 60(R9), Z16, Z19
+	VPDPBUSD.BCST 60(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 60(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 60(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 60(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 60(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 60(R13), Z16, Z25
+	VPDPBUSD.BCST 60(R13)(R10*1), Z16, Z26
+	VPSRLD        $0x08, (R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z14, Z16, Z16
+	VMULPS.BCST   80(R9), Z16, Z17
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z17, Z19, Z6
+	VMULPS.BCST   80(R9)(R10*1), Z16, Z17
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z17, Z20, Z7
+	VMULPS.BCST   80(R9)(R10*2), Z16, Z17
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z17, Z21, Z8
+	VMULPS.BCST   80(R9)(R11*1), Z16, Z17
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z17, Z22, Z9
+	VMULPS.BCST   80(R9)(R10*4), Z16, Z17
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z17, Z23, Z10
+	VMULPS.BCST   80(R9)(R12*1), Z16, Z17
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z17, Z24, Z11
+	VMULPS.BCST   80(R13), Z16, Z17
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z17, Z25, Z12
+	VMULPS.BCST   80(R13)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z16, Z26, Z13
+
+	// sub-block 1, scale 1
+	VPBROADCASTD   92(R9), Z17
+	VPBROADCASTD   88(R9), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   92(R9)(R10*1), Z19
+	VPBROADCASTD   88(R9)(R10*1), Z17
+	VPSUBD         Z19, Z17, Z17
+	VPSRAD         $0x07, Z17, Z19
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z19, Z17, Z17
+	VPBROADCASTD   92(R9)(R10*2), Z20
+	VPBROADCASTD   88(R9)(R10*2), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   92(R9)(R11*1), Z21
+	VPBROADCASTD   88(R9)(R11*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPBROADCASTD   92(R9)(R10*4), Z22
+	VPBROADCASTD   88(R9)(R10*4), Z21
+	VPSUBD         Z22, Z21, Z21
+	VPSRAD         $0x07, Z21, Z22
+	VPSRAD         $0x04, Z21, Z21
+	VPADDD         Z22, Z21, Z21
+	VPBROADCASTD   92(R9)(R12*1), Z23
+	VPBROADCASTD   88(R9)(R12*1), Z22
+	VPSUBD         Z23, Z22, Z22
+	VPSRAD         $0x07, Z22, Z23
+	VPSRAD         $0x04, Z22, Z22
+	VPADDD         Z23, Z22, Z22
+	VPBROADCASTD   92(R13), Z24
+	VPBROADCASTD   88(R13), Z23
+	VPSUBD         Z24, Z23, Z23
+	VPSRAD         $0x07, Z23, Z24
+	VPSRAD         $0x04, Z23, Z23
+	VPADDD         Z24, Z23, Z23
+	VPBROADCASTD   92(R13)(R10*1), Z25
+	VPBROADCASTD   88(R13)(R10*1), Z24
+	VPSUBD         Z25, Z24, Z24
+	VPSRAD         $0x07, Z24, Z25
+	VPSRAD         $0x04, Z24, Z24
+	VPADDD         Z25, Z24, Z24
+	VPSRLD         $0x01, 384(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  64(R9), Z25, Z16
+	VPDPBUSD.BCST  64(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  64(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  64(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  64(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  64(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  64(R13), Z25, Z23
+	VPDPBUSD.BCST  64(R13)(R10*1), Z25, Z24
+	PREFETCHT1     16576(R8)
+	PREFETCHT0     2240(R8)
+	VPSLLD         $0x03, 384(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  68(R9), Z25, Z16
+	VPDPBUSD.BCST  68(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  68(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  68(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  68(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  68(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  68(R13), Z25, Z23
+	VPDPBUSD.BCST  68(R13)(R10*1), Z25, Z24
+	VPSRLD         $0x03, 384(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  72(R9), Z18, Z16
+	VPDPBUSD.BCST  72(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  72(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  72(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  72(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  72(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  72(R13), Z18, Z23
+	VPDPBUSD.BCST  72(R13)(R10*1), Z18, Z24
+	VPSLLD         $0x01, 384(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  76(R9), Z18, Z16
+	VPDPBUSD.BCST  76(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  76(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  76(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  76(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  76(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  76(R13), Z18, Z23
+	VPDPBUSD.BCST  76(R13)(R10*1), Z18, Z24
+	VPSRLD         $0x0c, (R8), Z15
+	VPERMPS        Z0, Z15, Z15
+	VMULPS         Z14, Z15, Z15
+	VMULPS.BCST    80(R9), Z15, Z18
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z18, Z16, Z6
+	VMULPS.BCST    80(R9)(R10*1), Z15, Z16
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z16, Z17, Z7
+	VMULPS.BCST    80(R9)(R10*2), Z15, Z16
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z16, Z19, Z8
+	VMULPS.BCST    80(R9)(R11*1), Z15, Z16
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z16, Z20, Z9
+	VMULPS.BCST    80(R9)(R10*4), Z15, Z16
+	VCVTDQ2PS      Z21, Z21
+	VFMADD231PS    Z16, Z21, Z10
+	VMULPS.BCST    80(R9)(R12*1), Z15, Z16
+	VCVTDQ2PS      Z22, Z22
+	VFMADD231PS    Z16, Z22, Z11
+	VMULPS.BCST    80(R13), Z15, Z16
+	VCVTDQ2PS      Z23, Z23
+	VFMADD231PS    Z16, Z23, Z12
+	VMULPS.BCST    80(R13)(R10*1), Z15, Z15
+	VCVTDQ2PS      Z24, Z24
+	VFMADD231PS    Z15, Z24, Z13
+	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB 128(R8), Z15, Z15
+	VPERMB         Z2, Z15, Z16
+	VPERMB         Z3, Z15, Z17
+	VPERMB         Z4, Z15, Z18
+	VPERMB         Z5, Z15, Z15
+
+	// sub-block 2, scale 0
+	VPBROADCASTD  140(R9), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  140(R9)(R10*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  140(R9)(R10*2), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  140(R9)(R11*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPBROADCASTD  140(R9)(R10*4), Z23
+	VPSRAD        $0x07, Z23, Z24
+	VPSRAD        $0x04, Z23, Z23
+	VPADDD        Z24, Z23, Z23
+	VPBROADCASTD  140(R9)(R12*1), Z24
+	VPSRAD        $0x07, Z24, Z25
+	VPSRAD        $0x04, Z24, Z24
+	VPADDD        Z25, Z24, Z24
+	VPBROADCASTD  140(R13), Z25
+	VPSRAD        $0x07, Z25, Z26
+	VPSRAD        $0x04, Z25, Z25
+	VPADDD        Z26, Z25, Z25
+	VPBROADCASTD  140(R13)(R10*1), Z26
+	VPSRAD        $0x07, Z26, Z27
+	VPSRAD        $0x04, Z26, Z26
+	VPADDD        Z27, Z26, Z26
+	PREFETCHT1    16640(R8)
+	PREFETCHT0    2304(R8)
+	VPSRLD        $0x01, 448(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 96(R9), Z27, Z19
+	VPDPBUSD.BCST 96(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 96(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 96(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 96(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 96(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 96(R13), Z27, Z25
+	VPDPBUSD.BCST 96(R13)(R10*1), Z27, Z26
+	VPSLLD        $0x03, 448(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 100(R9), Z27, Z19
+	VPDPBUSD.BCST 100(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 100(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 100(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 100(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 100(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 100(R13), Z27, Z25
+	VPDPBUSD.BCST 100(R13)(R10*1), Z27, Z26
+	VPSRLD        $0x03, 448(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 104(R9), Z16, Z19
+	VPDPBUSD.BCST 104(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 104(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 104(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 104(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 104(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 104(R13), Z16, Z25
+	VPDPBUSD.BCST 104(R13)(R10*1), Z16, Z26
+	VPSLLD        $0x01, 448(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 108(R9), Z16, Z19
+	VPDPBUSD.BCST 108(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 108(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 108(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 108(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 108(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 108(R13), Z16, Z25
+	VPDPBUSD.BCST 108(R13)(R10*1), Z16, Z26
+	VPSRLD        $0x10, (R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z14, Z16, Z16
+	VMULPS.BCST   128(R9), Z16, Z17
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z17, Z19, Z6
+	VMULPS.BCST   128(R9)(R10*1), Z16, Z17
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z17, Z20, Z7
+	VMULPS.BCST   128(R9)(R10*2), Z16, Z17
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z17, Z21, Z8
+	VMULPS.BCST   128(R9)(R11*1), Z16, Z17
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z17, Z22, Z9
+	VMULPS.BCST   128(R9)(R10*4), Z16, Z17
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z17, Z23, Z10
+	VMULPS.BCST   128(R9)(R12*1), Z16, Z17
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z17, Z24, Z11
+	VMULPS.BCST   128(R13), Z16, Z17
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z17, Z25, Z12
+	VMULPS.BCST   128(R13)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z16, Z26, Z13
+
+	// sub-block 2, scale 1
+	VPBROADCASTD   140(R9), Z17
+	VPBROADCASTD   136(R9), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   140(R9)(R10*1), Z19
+	VPBROADCASTD   136(R9)(R10*1), Z17
+	VPSUBD         Z19, Z17, Z17
+	VPSRAD         $0x07, Z17, Z19
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z19, Z17, Z17
+	VPBROADCASTD   140(R9)(R10*2), Z20
+	VPBROADCASTD   136(R9)(R10*2), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   140(R9)(R11*1), Z21
+	VPBROADCASTD   136(R9)(R11*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPBROADCASTD   140(R9)(R10*4), Z22
+	VPBROADCASTD   136(R9)(R10*4), Z21
+	VPSUBD         Z22, Z21, Z21
+	VPSRAD         $0x07, Z21, Z22
+	VPSRAD         $0x04, Z21, Z21
+	VPADDD         Z22, Z21, Z21
+	VPBROADCASTD   140(R9)(R12*1), Z23
+	VPBROADCASTD   136(R9)(R12*1), Z22
+	VPSUBD         Z23, Z22, Z22
+	VPSRAD         $0x07, Z22, Z23
+	VPSRAD         $0x04, Z22, Z22
+	VPADDD         Z23, Z22, Z22
+	VPBROADCASTD   140(R13), Z24
+	VPBROADCASTD   136(R13), Z23
+	VPSUBD         Z24, Z23, Z23
+	VPSRAD         $0x07, Z23, Z24
+	VPSRAD         $0x04, Z23, Z23
+	VPADDD         Z24, Z23, Z23
+	VPBROADCASTD   140(R13)(R10*1), Z25
+	VPBROADCASTD   136(R13)(R10*1), Z24
+	VPSUBD         Z25, Z24, Z24
+	VPSRAD         $0x07, Z24, Z25
+	VPSRAD         $0x04, Z24, Z24
+	VPADDD         Z25, Z24, Z24
+	PREFETCHT1     16704(R8)
+	PREFETCHT0     2368(R8)
+	VPSRLD         $0x01, 512(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  112(R9), Z25, Z16
+	VPDPBUSD.BCST  112(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  112(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  112(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  112(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  112(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  112(R13), Z25, Z23
+	VPDPBUSD.BCST  112(R13)(R10*1), Z25, Z24
+	VPSLLD         $0x03, 512(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  116(R9), Z25, Z16
+	VPDPBUSD.BCST  116(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  116(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  116(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  116(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  116(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  116(R13), Z25, Z23
+	VPDPBUSD.BCST  116(R13)(R10*1), Z25, Z24
+	VPSRLD         $0x03, 512(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  120(R9), Z18, Z16
+	VPDPBUSD.BCST  120(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  120(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  120(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  120(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  120(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  120(R13), Z18, Z23
+	VPDPBUSD.BCST  120(R13)(R10*1), Z18, Z24
+	PREFETCHT1     16768(R8)
+	PREFETCHT0     2432(R8)
+	VPSLLD         $0x01, 512(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  124(R9), Z18, Z16
+	VPDPBUSD.BCST  124(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  124(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  124(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  124(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  124(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  124(R13), Z18, Z23
+	VPDPBUSD.BCST  124(R13)(R10*1), Z18, Z24
+	VPSRLD         $0x14, (R8), Z15
+	VPERMPS        Z0, Z15, Z15
+	VMULPS         Z14, Z15, Z15
+	VMULPS.BCST    128(R9), Z15, Z18
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z18, Z16, Z6
+	VMULPS.BCST    128(R9)(R10*1), Z15, Z16
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z16, Z17, Z7
+	VMULPS.BCST    128(R9)(R10*2), Z15, Z16
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z16, Z19, Z8
+	VMULPS.BCST    128(R9)(R11*1), Z15, Z16
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z16, Z20, Z9
+	VMULPS.BCST    128(R9)(R10*4), Z15, Z16
+	VCVTDQ2PS      Z21, Z21
+	VFMADD231PS    Z16, Z21, Z10
+	VMULPS.BCST    128(R9)(R12*1), Z15, Z16
+	VCVTDQ2PS      Z22, Z22
+	VFMADD231PS    Z16, Z22, Z11
+	VMULPS.BCST    128(R13), Z15, Z16
+	VCVTDQ2PS      Z23, Z23
+	VFMADD231PS    Z16, Z23, Z12
+	VMULPS.BCST    128(R13)(R10*1), Z15, Z15
+	VCVTDQ2PS      Z24, Z24
+	VFMADD231PS    Z15, Z24, Z13
+	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB 128(R8), Z15, Z15
+	VPERMB         Z2, Z15, Z16
+	VPERMB         Z3, Z15, Z17
+	VPERMB         Z4, Z15, Z18
+	VPERMB         Z5, Z15, Z15
+
+	// sub-block 3, scale 0
+	VPBROADCASTD  188(R9), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  188(R9)(R10*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  188(R9)(R10*2), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  188(R9)(R11*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPBROADCASTD  188(R9)(R10*4), Z23
+	VPSRAD        $0x07, Z23, Z24
+	VPSRAD        $0x04, Z23, Z23
+	VPADDD        Z24, Z23, Z23
+	VPBROADCASTD  188(R9)(R12*1), Z24
+	VPSRAD        $0x07, Z24, Z25
+	VPSRAD        $0x04, Z24, Z24
+	VPADDD        Z25, Z24, Z24
+	VPBROADCASTD  188(R13), Z25
+	VPSRAD        $0x07, Z25, Z26
+	VPSRAD        $0x04, Z25, Z25
+	VPADDD        Z26, Z25, Z25
+	VPBROADCASTD  188(R13)(R10*1), Z26
+	VPSRAD        $0x07, Z26, Z27
+	VPSRAD        $0x04, Z26, Z26
+	VPADDD        Z27, Z26, Z26
+	VPSRLD        $0x01, 576(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 144(R9), Z27, Z19
+	VPDPBUSD.BCST 144(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 144(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 144(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 144(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 144(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 144(R13), Z27, Z25
+	VPDPBUSD.BCST 144(R13)(R10*1), Z27, Z26
+	VPSLLD        $0x03, 576(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 148(R9), Z27, Z19
+	VPDPBUSD.BCST 148(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 148(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 148(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 148(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 148(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 148(R13), Z27, Z25
+	VPDPBUSD.BCST 148(R13)(R10*1), Z27, Z26
+	PREFETCHT1    16832(R8)
+	PREFETCHT0    2496(R8)
+	VPSRLD        $0x03, 576(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 152(R9), Z16, Z19
+	VPDPBUSD.BCST 152(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 152(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 152(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 152(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 152(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 152(R13), Z16, Z25
+	VPDPBUSD.BCST 152(R13)(R10*1), Z16, Z26
+	VPSLLD        $0x01, 576(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 156(R9), Z16, Z19
+	VPDPBUSD.BCST 156(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 156(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 156(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 156(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 156(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 156(R13), Z16, Z25
+	VPDPBUSD.BCST 156(R13)(R10*1), Z16, Z26
+	VPSRLD        $0x18, (R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z14, Z16, Z16
+	VMULPS.BCST   176(R9), Z16, Z17
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z17, Z19, Z6
+	VMULPS.BCST   176(R9)(R10*1), Z16, Z17
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z17, Z20, Z7
+	VMULPS.BCST   176(R9)(R10*2), Z16, Z17
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z17, Z21, Z8
+	VMULPS.BCST   176(R9)(R11*1), Z16, Z17
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z17, Z22, Z9
+	VMULPS.BCST   176(R9)(R10*4), Z16, Z17
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z17, Z23, Z10
+	VMULPS.BCST   176(R9)(R12*1), Z16, Z17
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z17, Z24, Z11
+	VMULPS.BCST   176(R13), Z16, Z17
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z17, Z25, Z12
+	VMULPS.BCST   176(R13)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z16, Z26, Z13
+
+	// sub-block 3, scale 1
+	VPBROADCASTD   188(R9), Z17
+	VPBROADCASTD   184(R9), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   188(R9)(R10*1), Z19
+	VPBROADCASTD   184(R9)(R10*1), Z17
+	VPSUBD         Z19, Z17, Z17
+	VPSRAD         $0x07, Z17, Z19
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z19, Z17, Z17
+	VPBROADCASTD   188(R9)(R10*2), Z20
+	VPBROADCASTD   184(R9)(R10*2), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   188(R9)(R11*1), Z21
+	VPBROADCASTD   184(R9)(R11*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPBROADCASTD   188(R9)(R10*4), Z22
+	VPBROADCASTD   184(R9)(R10*4), Z21
+	VPSUBD         Z22, Z21, Z21
+	VPSRAD         $0x07, Z21, Z22
+	VPSRAD         $0x04, Z21, Z21
+	VPADDD         Z22, Z21, Z21
+	VPBROADCASTD   188(R9)(R12*1), Z23
+	VPBROADCASTD   184(R9)(R12*1), Z22
+	VPSUBD         Z23, Z22, Z22
+	VPSRAD         $0x07, Z22, Z23
+	VPSRAD         $0x04, Z22, Z22
+	VPADDD         Z23, Z22, Z22
+	VPBROADCASTD   188(R13), Z24
+	VPBROADCASTD   184(R13), Z23
+	VPSUBD         Z24, Z23, Z23
+	VPSRAD         $0x07, Z23, Z24
+	VPSRAD         $0x04, Z23, Z23
+	VPADDD         Z24, Z23, Z23
+	VPBROADCASTD   188(R13)(R10*1), Z25
+	VPBROADCASTD   184(R13)(R10*1), Z24
+	VPSUBD         Z25, Z24, Z24
+	VPSRAD         $0x07, Z24, Z25
+	VPSRAD         $0x04, Z24, Z24
+	VPADDD         Z25, Z24, Z24
+	VPSRLD         $0x01, 640(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  160(R9), Z25, Z16
+	VPDPBUSD.BCST  160(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  160(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  160(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  160(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  160(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  160(R13), Z25, Z23
+	VPDPBUSD.BCST  160(R13)(R10*1), Z25, Z24
+	VPSLLD         $0x03, 640(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  164(R9), Z25, Z16
+	VPDPBUSD.BCST  164(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  164(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  164(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  164(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  164(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  164(R13), Z25, Z23
+	VPDPBUSD.BCST  164(R13)(R10*1), Z25, Z24
+	PREFETCHT1     16896(R8)
+	PREFETCHT0     2560(R8)
+	VPSRLD         $0x03, 640(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  168(R9), Z18, Z16
+	VPDPBUSD.BCST  168(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  168(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  168(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  168(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  168(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  168(R13), Z18, Z23
+	VPDPBUSD.BCST  168(R13)(R10*1), Z18, Z24
+	VPSLLD         $0x01, 640(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  172(R9), Z18, Z16
+	VPDPBUSD.BCST  172(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  172(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  172(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  172(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  172(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  172(R13), Z18, Z23
+	VPDPBUSD.BCST  172(R13)(R10*1), Z18, Z24
+	VPSRLD         $0x1c, (R8), Z15
+	VPERMPS        Z0, Z15, Z15
+	VMULPS         Z14, Z15, Z15
+	VMULPS.BCST    176(R9), Z15, Z18
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z18, Z16, Z6
+	VMULPS.BCST    176(R9)(R10*1), Z15, Z16
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z16, Z17, Z7
+	VMULPS.BCST    176(R9)(R10*2), Z15, Z16
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z16, Z19, Z8
+	VMULPS.BCST    176(R9)(R11*1), Z15, Z16
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z16, Z20, Z9
+	VMULPS.BCST    176(R9)(R10*4), Z15, Z16
+	VCVTDQ2PS      Z21, Z21
+	VFMADD231PS    Z16, Z21, Z10
+	VMULPS.BCST    176(R9)(R12*1), Z15, Z16
+	VCVTDQ2PS      Z22, Z22
+	VFMADD231PS    Z16, Z22, Z11
+	VMULPS.BCST    176(R13), Z15, Z16
+	VCVTDQ2PS      Z23, Z23
+	VFMADD231PS    Z16, Z23, Z12
+	VMULPS.BCST    176(R13)(R10*1), Z15, Z15
+	VCVTDQ2PS      Z24, Z24
+	VFMADD231PS    Z15, Z24, Z13
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB 128(R8), Z15, Z15
+	VPERMB         Z2, Z15, Z16
+	VPERMB         Z3, Z15, Z17
+	VPERMB         Z4, Z15, Z18
+	VPERMB         Z5, Z15, Z15
+
+	// sub-block 4, scale 0
+	VPBROADCASTD  236(R9), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  236(R9)(R10*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  236(R9)(R10*2), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  236(R9)(R11*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPBROADCASTD  236(R9)(R10*4), Z23
+	VPSRAD        $0x07, Z23, Z24
+	VPSRAD        $0x04, Z23, Z23
+	VPADDD        Z24, Z23, Z23
+	VPBROADCASTD  236(R9)(R12*1), Z24
+	VPSRAD        $0x07, Z24, Z25
+	VPSRAD        $0x04, Z24, Z24
+	VPADDD        Z25, Z24, Z24
+	VPBROADCASTD  236(R13), Z25
+	VPSRAD        $0x07, Z25, Z26
+	VPSRAD        $0x04, Z25, Z25
+	VPADDD        Z26, Z25, Z25
+	VPBROADCASTD  236(R13)(R10*1), Z26
+	VPSRAD        $0x07, Z26, Z27
+	VPSRAD        $0x04, Z26, Z26
+	VPADDD        Z27, Z26, Z26
+	VPSRLD        $0x01, 704(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 192(R9), Z27, Z19
+	VPDPBUSD.BCST 192(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 192(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 192(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 192(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 192(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 192(R13), Z27, Z25
+	VPDPBUSD.BCST 192(R13)(R10*1), Z27, Z26
+	PREFETCHT1    16960(R8)
+	PREFETCHT0    2624(R8)
+	VPSLLD        $0x03, 704(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 196(R9), Z27, Z19
+	VPDPBUSD.BCST 196(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 196(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 196(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 196(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 196(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 196(R13), Z27, Z25
+	VPDPBUSD.BCST 196(R13)(R10*1), Z27, Z26
+	VPSRLD        $0x03, 704(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 200(R9), Z16, Z19
+	VPDPBUSD.BCST 200(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 200(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 200(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 200(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 200(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 200(R13), Z16, Z25
+	VPDPBUSD.BCST 200(R13)(R10*1), Z16, Z26
+	VPSLLD        $0x01, 704(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 204(R9), Z16, Z19
+	VPDPBUSD.BCST 204(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 204(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 204(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 204(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 204(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 204(R13), Z16, Z25
+	VPDPBUSD.BCST 204(R13)(R10*1), Z16, Z26
+	VMOVDQU32     64(R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z14, Z16, Z16
+	VMULPS.BCST   224(R9), Z16, Z17
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z17, Z19, Z6
+	VMULPS.BCST   224(R9)(R10*1), Z16, Z17
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z17, Z20, Z7
+	VMULPS.BCST   224(R9)(R10*2), Z16, Z17
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z17, Z21, Z8
+	VMULPS.BCST   224(R9)(R11*1), Z16, Z17
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z17, Z22, Z9
+	VMULPS.BCST   224(R9)(R10*4), Z16, Z17
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z17, Z23, Z10
+	VMULPS.BCST   224(R9)(R12*1), Z16, Z17
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z17, Z24, Z11
+	VMULPS.BCST   224(R13), Z16, Z17
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z17, Z25, Z12
+	VMULPS.BCST   224(R13)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z16, Z26, Z13
+
+	// sub-block 4, scale 1
+	VPBROADCASTD   236(R9), Z17
+	VPBROADCASTD   232(R9), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   236(R9)(R10*1), Z19
+	VPBROADCASTD   232(R9)(R10*1), Z17
+	VPSUBD         Z19, Z17, Z17
+	VPSRAD         $0x07, Z17, Z19
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z19, Z17, Z17
+	VPBROADCASTD   236(R9)(R10*2), Z20
+	VPBROADCASTD   232(R9)(R10*2), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   236(R9)(R11*1), Z21
+	VPBROADCASTD   232(R9)(R11*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPBROADCASTD   236(R9)(R10*4), Z22
+	VPBROADCASTD   232(R9)(R10*4), Z21
+	VPSUBD         Z22, Z21, Z21
+	VPSRAD         $0x07, Z21, Z22
+	VPSRAD         $0x04, Z21, Z21
+	VPADDD         Z22, Z21, Z21
+	VPBROADCASTD   236(R9)(R12*1), Z23
+	VPBROADCASTD   232(R9)(R12*1), Z22
+	VPSUBD         Z23, Z22, Z22
+	VPSRAD         $0x07, Z22, Z23
+	VPSRAD         $0x04, Z22, Z22
+	VPADDD         Z23, Z22, Z22
+	VPBROADCASTD   236(R13), Z24
+	VPBROADCASTD   232(R13), Z23
+	VPSUBD         Z24, Z23, Z23
+	VPSRAD         $0x07, Z23, Z24
+	VPSRAD         $0x04, Z23, Z23
+	VPADDD         Z24, Z23, Z23
+	VPBROADCASTD   236(R13)(R10*1), Z25
+	VPBROADCASTD   232(R13)(R10*1), Z24
+	VPSUBD         Z25, Z24, Z24
+	VPSRAD         $0x07, Z24, Z25
+	VPSRAD         $0x04, Z24, Z24
+	VPADDD         Z25, Z24, Z24
+	VPSRLD         $0x01, 768(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  208(R9), Z25, Z16
+	VPDPBUSD.BCST  208(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  208(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  208(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  208(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  208(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  208(R13), Z25, Z23
+	VPDPBUSD.BCST  208(R13)(R10*1), Z25, Z24
+	PREFETCHT1     17024(R8)
+	PREFETCHT0     2688(R8)
+	VPSLLD         $0x03, 768(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  212(R9), Z25, Z16
+	VPDPBUSD.BCST  212(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  212(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  212(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  212(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  212(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  212(R13), Z25, Z23
+	VPDPBUSD.BCST  212(R13)(R10*1), Z25, Z24
+	VPSRLD         $0x03, 768(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  216(R9), Z18, Z16
+	VPDPBUSD.BCST  216(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  216(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  216(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  216(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  216(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  216(R13), Z18, Z23
+	VPDPBUSD.BCST  216(R13)(R10*1), Z18, Z24
+	VPSLLD         $0x01, 768(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  220(R9), Z18, Z16
+	VPDPBUSD.BCST  220(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  220(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  220(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  220(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  220(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  220(R13), Z18, Z23
+	VPDPBUSD.BCST  220(R13)(R10*1), Z18, Z24
+	VPSRLD         $0x04, 64(R8), Z15
+	VPERMPS        Z0, Z15, Z15
+	VMULPS         Z14, Z15, Z15
+	VMULPS.BCST    224(R9), Z15, Z18
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z18, Z16, Z6
+	VMULPS.BCST    224(R9)(R10*1), Z15, Z16
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z16, Z17, Z7
+	VMULPS.BCST    224(R9)(R10*2), Z15, Z16
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z16, Z19, Z8
+	VMULPS.BCST    224(R9)(R11*1), Z15, Z16
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z16, Z20, Z9
+	VMULPS.BCST    224(R9)(R10*4), Z15, Z16
+	VCVTDQ2PS      Z21, Z21
+	VFMADD231PS    Z16, Z21, Z10
+	VMULPS.BCST    224(R9)(R12*1), Z15, Z16
+	VCVTDQ2PS      Z22, Z22
+	VFMADD231PS    Z16, Z22, Z11
+	VMULPS.BCST    224(R13), Z15, Z16
+	VCVTDQ2PS      Z23, Z23
+	VFMADD231PS    Z16, Z23, Z12
+	VMULPS.BCST    224(R13)(R10*1), Z15, Z15
+	VCVTDQ2PS      Z24, Z24
+	VFMADD231PS    Z15, Z24, Z13
+	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB 128(R8), Z15, Z15
+	VPERMB         Z2, Z15, Z16
+	VPERMB         Z3, Z15, Z17
+	VPERMB         Z4, Z15, Z18
+	VPERMB         Z5, Z15, Z15
+
+	// sub-block 5, scale 0
+	VPBROADCASTD  284(R9), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  284(R9)(R10*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  284(R9)(R10*2), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  284(R9)(R11*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPBROADCASTD  284(R9)(R10*4), Z23
+	VPSRAD        $0x07, Z23, Z24
+	VPSRAD        $0x04, Z23, Z23
+	VPADDD        Z24, Z23, Z23
+	VPBROADCASTD  284(R9)(R12*1), Z24
+	VPSRAD        $0x07, Z24, Z25
+	VPSRAD        $0x04, Z24, Z24
+	VPADDD        Z25, Z24, Z24
+	VPBROADCASTD  284(R13), Z25
+	VPSRAD        $0x07, Z25, Z26
+	VPSRAD        $0x04, Z25, Z25
+	VPADDD        Z26, Z25, Z25
+	VPBROADCASTD  284(R13)(R10*1), Z26
+	VPSRAD        $0x07, Z26, Z27
+	VPSRAD        $0x04, Z26, Z26
+	VPADDD        Z27, Z26, Z26
+	PREFETCHT1    17088(R8)
+	PREFETCHT0    2752(R8)
+	VPSRLD        $0x01, 832(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 240(R9), Z27, Z19
+	VPDPBUSD.BCST 240(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 240(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 240(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 240(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 240(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 240(R13), Z27, Z25
+	VPDPBUSD.BCST 240(R13)(R10*1), Z27, Z26
+	VPSLLD        $0x03, 832(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 244(R9), Z27, Z19
+	VPDPBUSD.BCST 244(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 244(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 244(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 244(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 244(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 244(R13), Z27, Z25
+	VPDPBUSD.BCST 244(R13)(R10*1), Z27, Z26
+	VPSRLD        $0x03, 832(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 248(R9), Z16, Z19
+	VPDPBUSD.BCST 248(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 248(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 248(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 248(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 248(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 248(R13), Z16, Z25
+	VPDPBUSD.BCST 248(R13)(R10*1), Z16, Z26
+	PREFETCHT1    17152(R8)
+	PREFETCHT0    2816(R8)
+	VPSLLD        $0x01, 832(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 252(R9), Z16, Z19
+	VPDPBUSD.BCST 252(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 252(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 252(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 252(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 252(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 252(R13), Z16, Z25
+	VPDPBUSD.BCST 252(R13)(R10*1), Z16, Z26
+	VPSRLD        $0x08, 64(R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z14, Z16, Z16
+	VMULPS.BCST   272(R9), Z16, Z17
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z17, Z19, Z6
+	VMULPS.BCST   272(R9)(R10*1), Z16, Z17
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z17, Z20, Z7
+	VMULPS.BCST   272(R9)(R10*2), Z16, Z17
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z17, Z21, Z8
+	VMULPS.BCST   272(R9)(R11*1), Z16, Z17
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z17, Z22, Z9
+	VMULPS.BCST   272(R9)(R10*4), Z16, Z17
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z17, Z23, Z10
+	VMULPS.BCST   272(R9)(R12*1), Z16, Z17
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z17, Z24, Z11
+	VMULPS.BCST   272(R13), Z16, Z17
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z17, Z25, Z12
+	VMULPS.BCST   272(R13)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z16, Z26, Z13
+
+	// sub-block 5, scale 1
+	VPBROADCASTD   284(R9), Z17
+	VPBROADCASTD   280(R9), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   284(R9)(R10*1), Z19
+	VPBROADCASTD   280(R9)(R10*1), Z17
+	VPSUBD         Z19, Z17, Z17
+	VPSRAD         $0x07, Z17, Z19
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z19, Z17, Z17
+	VPBROADCASTD   284(R9)(R10*2), Z20
+	VPBROADCASTD   280(R9)(R10*2), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   284(R9)(R11*1), Z21
+	VPBROADCASTD   280(R9)(R11*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPBROADCASTD   284(R9)(R10*4), Z22
+	VPBROADCASTD   280(R9)(R10*4), Z21
+	VPSUBD         Z22, Z21, Z21
+	VPSRAD         $0x07, Z21, Z22
+	VPSRAD         $0x04, Z21, Z21
+	VPADDD         Z22, Z21, Z21
+	VPBROADCASTD   284(R9)(R12*1), Z23
+	VPBROADCASTD   280(R9)(R12*1), Z22
+	VPSUBD         Z23, Z22, Z22
+	VPSRAD         $0x07, Z22, Z23
+	VPSRAD         $0x04, Z22, Z22
+	VPADDD         Z23, Z22, Z22
+	VPBROADCASTD   284(R13), Z24
+	VPBROADCASTD   280(R13), Z23
+	VPSUBD         Z24, Z23, Z23
+	VPSRAD         $0x07, Z23, Z24
+	VPSRAD         $0x04, Z23, Z23
+	VPADDD         Z24, Z23, Z23
+	VPBROADCASTD   284(R13)(R10*1), Z25
+	VPBROADCASTD   280(R13)(R10*1), Z24
+	VPSUBD         Z25, Z24, Z24
+	VPSRAD         $0x07, Z24, Z25
+	VPSRAD         $0x04, Z24, Z24
+	VPADDD         Z25, Z24, Z24
+	VPSRLD         $0x01, 896(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  256(R9), Z25, Z16
+	VPDPBUSD.BCST  256(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  256(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  256(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  256(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  256(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  256(R13), Z25, Z23
+	VPDPBUSD.BCST  256(R13)(R10*1), Z25, Z24
+	VPSLLD         $0x03, 896(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  260(R9), Z25, Z16
+	VPDPBUSD.BCST  260(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  260(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  260(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  260(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  260(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  260(R13), Z25, Z23
+	VPDPBUSD.BCST  260(R13)(R10*1), Z25, Z24
+	VPSRLD         $0x03, 896(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  264(R9), Z18, Z16
+	VPDPBUSD.BCST  264(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  264(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  264(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  264(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  264(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  264(R13), Z18, Z23
+	VPDPBUSD.BCST  264(R13)(R10*1), Z18, Z24
+	PREFETCHT1     17216(R8)
+	PREFETCHT0     2880(R8)
+	VPSLLD         $0x01, 896(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  268(R9), Z18, Z16
+	VPDPBUSD.BCST  268(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  268(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  268(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  268(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  268(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  268(R13), Z18, Z23
+	VPDPBUSD.BCST  268(R13)(R10*1), Z18, Z24
+	VPSRLD         $0x0c, 64(R8), Z15
+	VPERMPS        Z0, Z15, Z15
+	VMULPS         Z14, Z15, Z15
+	VMULPS.BCST    272(R9), Z15, Z18
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z18, Z16, Z6
+	VMULPS.BCST    272(R9)(R10*1), Z15, Z16
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z16, Z17, Z7
+	VMULPS.BCST    272(R9)(R10*2), Z15, Z16
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z16, Z19, Z8
+	VMULPS.BCST    272(R9)(R11*1), Z15, Z16
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z16, Z20, Z9
+	VMULPS.BCST    272(R9)(R10*4), Z15, Z16
+	VCVTDQ2PS      Z21, Z21
+	VFMADD231PS    Z16, Z21, Z10
+	VMULPS.BCST    272(R9)(R12*1), Z15, Z16
+	VCVTDQ2PS      Z22, Z22
+	VFMADD231PS    Z16, Z22, Z11
+	VMULPS.BCST    272(R13), Z15, Z16
+	VCVTDQ2PS      Z23, Z23
+	VFMADD231PS    Z16, Z23, Z12
+	VMULPS.BCST    272(R13)(R10*1), Z15, Z15
+	VCVTDQ2PS      Z24, Z24
+	VFMADD231PS    Z15, Z24, Z13
+	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB 128(R8), Z15, Z15
+	VPERMB         Z2, Z15, Z16
+	VPERMB         Z3, Z15, Z17
+	VPERMB         Z4, Z15, Z18
+	VPERMB         Z5, Z15, Z15
+
+	// sub-block 6, scale 0
+	VPBROADCASTD  332(R9), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  332(R9)(R10*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  332(R9)(R10*2), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  332(R9)(R11*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPBROADCASTD  332(R9)(R10*4), Z23
+	VPSRAD        $0x07, Z23, Z24
+	VPSRAD        $0x04, Z23, Z23
+	VPADDD        Z24, Z23, Z23
+	VPBROADCASTD  332(R9)(R12*1), Z24
+	VPSRAD        $0x07, Z24, Z25
+	VPSRAD        $0x04, Z24, Z24
+	VPADDD        Z25, Z24, Z24
+	VPBROADCASTD  332(R13), Z25
+	VPSRAD        $0x07, Z25, Z26
+	VPSRAD        $0x04, Z25, Z25
+	VPADDD        Z26, Z25, Z25
+	VPBROADCASTD  332(R13)(R10*1), Z26
+	VPSRAD        $0x07, Z26, Z27
+	VPSRAD        $0x04, Z26, Z26
+	VPADDD        Z27, Z26, Z26
+	VPSRLD        $0x01, 960(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 288(R9), Z27, Z19
+	VPDPBUSD.BCST 288(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 288(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 288(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 288(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 288(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 288(R13), Z27, Z25
+	VPDPBUSD.BCST 288(R13)(R10*1), Z27, Z26
+	VPSLLD        $0x03, 960(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 292(R9), Z27, Z19
+	VPDPBUSD.BCST 292(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 292(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 292(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 292(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 292(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 292(R13), Z27, Z25
+	VPDPBUSD.BCST 292(R13)(R10*1), Z27, Z26
+	PREFETCHT1    17280(R8)
+	PREFETCHT0    2944(R8)
+	VPSRLD        $0x03, 960(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 296(R9), Z16, Z19
+	VPDPBUSD.BCST 296(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 296(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 296(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 296(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 296(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 296(R13), Z16, Z25
+	VPDPBUSD.BCST 296(R13)(R10*1), Z16, Z26
+	VPSLLD        $0x01, 960(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 300(R9), Z16, Z19
+	VPDPBUSD.BCST 300(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 300(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 300(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 300(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 300(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 300(R13), Z16, Z25
+	VPDPBUSD.BCST 300(R13)(R10*1), Z16, Z26
+	VPSRLD        $0x10, 64(R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z14, Z16, Z16
+	VMULPS.BCST   320(R9), Z16, Z17
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z17, Z19, Z6
+	VMULPS.BCST   320(R9)(R10*1), Z16, Z17
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z17, Z20, Z7
+	VMULPS.BCST   320(R9)(R10*2), Z16, Z17
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z17, Z21, Z8
+	VMULPS.BCST   320(R9)(R11*1), Z16, Z17
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z17, Z22, Z9
+	VMULPS.BCST   320(R9)(R10*4), Z16, Z17
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z17, Z23, Z10
+	VMULPS.BCST   320(R9)(R12*1), Z16, Z17
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z17, Z24, Z11
+	VMULPS.BCST   320(R13), Z16, Z17
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z17, Z25, Z12
+	VMULPS.BCST   320(R13)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z16, Z26, Z13
+
+	// sub-block 6, scale 1
+	VPBROADCASTD   332(R9), Z17
+	VPBROADCASTD   328(R9), Z16
+	VPSUBD         Z17, Z16, Z16
+	VPSRAD         $0x07, Z16, Z17
+	VPSRAD         $0x04, Z16, Z16
+	VPADDD         Z17, Z16, Z16
+	VPBROADCASTD   332(R9)(R10*1), Z19
+	VPBROADCASTD   328(R9)(R10*1), Z17
+	VPSUBD         Z19, Z17, Z17
+	VPSRAD         $0x07, Z17, Z19
+	VPSRAD         $0x04, Z17, Z17
+	VPADDD         Z19, Z17, Z17
+	VPBROADCASTD   332(R9)(R10*2), Z20
+	VPBROADCASTD   328(R9)(R10*2), Z19
+	VPSUBD         Z20, Z19, Z19
+	VPSRAD         $0x07, Z19, Z20
+	VPSRAD         $0x04, Z19, Z19
+	VPADDD         Z20, Z19, Z19
+	VPBROADCASTD   332(R9)(R11*1), Z21
+	VPBROADCASTD   328(R9)(R11*1), Z20
+	VPSUBD         Z21, Z20, Z20
+	VPSRAD         $0x07, Z20, Z21
+	VPSRAD         $0x04, Z20, Z20
+	VPADDD         Z21, Z20, Z20
+	VPBROADCASTD   332(R9)(R10*4), Z22
+	VPBROADCASTD   328(R9)(R10*4), Z21
+	VPSUBD         Z22, Z21, Z21
+	VPSRAD         $0x07, Z21, Z22
+	VPSRAD         $0x04, Z21, Z21
+	VPADDD         Z22, Z21, Z21
+	VPBROADCASTD   332(R9)(R12*1), Z23
+	VPBROADCASTD   328(R9)(R12*1), Z22
+	VPSUBD         Z23, Z22, Z22
+	VPSRAD         $0x07, Z22, Z23
+	VPSRAD         $0x04, Z22, Z22
+	VPADDD         Z23, Z22, Z22
+	VPBROADCASTD   332(R13), Z24
+	VPBROADCASTD   328(R13), Z23
+	VPSUBD         Z24, Z23, Z23
+	VPSRAD         $0x07, Z23, Z24
+	VPSRAD         $0x04, Z23, Z23
+	VPADDD         Z24, Z23, Z23
+	VPBROADCASTD   332(R13)(R10*1), Z25
+	VPBROADCASTD   328(R13)(R10*1), Z24
+	VPSUBD         Z25, Z24, Z24
+	VPSRAD         $0x07, Z24, Z25
+	VPSRAD         $0x04, Z24, Z24
+	VPADDD         Z25, Z24, Z24
+	VPSRLD         $0x01, 1024(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  304(R9), Z25, Z16
+	VPDPBUSD.BCST  304(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  304(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  304(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  304(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  304(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  304(R13), Z25, Z23
+	VPDPBUSD.BCST  304(R13)(R10*1), Z25, Z24
+	PREFETCHT1     17344(R8)
+	PREFETCHT0     3008(R8)
+	VPSLLD         $0x03, 1024(R8), Z25
+	VPTERNLOGD     $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST  308(R9), Z25, Z16
+	VPDPBUSD.BCST  308(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST  308(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST  308(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST  308(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST  308(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST  308(R13), Z25, Z23
+	VPDPBUSD.BCST  308(R13)(R10*1), Z25, Z24
+	VPSRLD         $0x03, 1024(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  312(R9), Z18, Z16
+	VPDPBUSD.BCST  312(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  312(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  312(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  312(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  312(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  312(R13), Z18, Z23
+	VPDPBUSD.BCST  312(R13)(R10*1), Z18, Z24
+	VPSLLD         $0x01, 1024(R8), Z18
+	VPTERNLOGD     $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST  316(R9), Z18, Z16
+	VPDPBUSD.BCST  316(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST  316(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST  316(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST  316(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST  316(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST  316(R13), Z18, Z23
+	VPDPBUSD.BCST  316(R13)(R10*1), Z18, Z24
+	VPSRLD         $0x14, 64(R8), Z15
+	VPERMPS        Z0, Z15, Z15
+	VMULPS         Z14, Z15, Z15
+	VMULPS.BCST    320(R9), Z15, Z18
+	VCVTDQ2PS      Z16, Z16
+	VFMADD231PS    Z18, Z16, Z6
+	VMULPS.BCST    320(R9)(R10*1), Z15, Z16
+	VCVTDQ2PS      Z17, Z17
+	VFMADD231PS    Z16, Z17, Z7
+	VMULPS.BCST    320(R9)(R10*2), Z15, Z16
+	VCVTDQ2PS      Z19, Z19
+	VFMADD231PS    Z16, Z19, Z8
+	VMULPS.BCST    320(R9)(R11*1), Z15, Z16
+	VCVTDQ2PS      Z20, Z20
+	VFMADD231PS    Z16, Z20, Z9
+	VMULPS.BCST    320(R9)(R10*4), Z15, Z16
+	VCVTDQ2PS      Z21, Z21
+	VFMADD231PS    Z16, Z21, Z10
+	VMULPS.BCST    320(R9)(R12*1), Z15, Z16
+	VCVTDQ2PS      Z22, Z22
+	VFMADD231PS    Z16, Z22, Z11
+	VMULPS.BCST    320(R13), Z15, Z16
+	VCVTDQ2PS      Z23, Z23
+	VFMADD231PS    Z16, Z23, Z12
+	VMULPS.BCST    320(R13)(R10*1), Z15, Z15
+	VCVTDQ2PS      Z24, Z24
+	VFMADD231PS    Z15, Z24, Z13
+	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z15
+	VPMULTISHIFTQB 128(R8), Z15, Z15
+	VPERMB         Z2, Z15, Z16
+	VPERMB         Z3, Z15, Z17
+	VPERMB         Z4, Z15, Z18
+	VPERMB         Z5, Z15, Z15
+
+	// sub-block 7, scale 0
+	VPBROADCASTD  380(R9), Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  380(R9)(R10*1), Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  380(R9)(R10*2), Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  380(R9)(R11*1), Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPBROADCASTD  380(R9)(R10*4), Z23
+	VPSRAD        $0x07, Z23, Z24
+	VPSRAD        $0x04, Z23, Z23
+	VPADDD        Z24, Z23, Z23
+	VPBROADCASTD  380(R9)(R12*1), Z24
+	VPSRAD        $0x07, Z24, Z25
+	VPSRAD        $0x04, Z24, Z24
+	VPADDD        Z25, Z24, Z24
+	VPBROADCASTD  380(R13), Z25
+	VPSRAD        $0x07, Z25, Z26
+	VPSRAD        $0x04, Z25, Z25
+	VPADDD        Z26, Z25, Z25
+	VPBROADCASTD  380(R13)(R10*1), Z26
+	VPSRAD        $0x07, Z26, Z27
+	VPSRAD        $0x04, Z26, Z26
+	VPADDD        Z27, Z26, Z26
+	VPSRLD        $0x01, 1088(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 336(R9), Z27, Z19
+	VPDPBUSD.BCST 336(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 336(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 336(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 336(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 336(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 336(R13), Z27, Z25
+	VPDPBUSD.BCST 336(R13)(R10*1), Z27, Z26
+	PREFETCHT1    17408(R8)
+	PREFETCHT0    3072(R8)
+	VPSLLD        $0x03, 1088(R8), Z27
+	VPTERNLOGD    $0xea, Z16, Z1, Z27
+	VPDPBUSD.BCST 340(R9), Z27, Z19
+	VPDPBUSD.BCST 340(R9)(R10*1), Z27, Z20
+	VPDPBUSD.BCST 340(R9)(R10*2), Z27, Z21
+	VPDPBUSD.BCST 340(R9)(R11*1), Z27, Z22
+	VPDPBUSD.BCST 340(R9)(R10*4), Z27, Z23
+	VPDPBUSD.BCST 340(R9)(R12*1), Z27, Z24
+	VPDPBUSD.BCST 340(R13), Z27, Z25
+	VPDPBUSD.BCST 340(R13)(R10*1), Z27, Z26
+	VPSRLD        $0x03, 1088(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 344(R9), Z16, Z19
+	VPDPBUSD.BCST 344(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 344(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 344(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 344(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 344(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 344(R13), Z16, Z25
+	VPDPBUSD.BCST 344(R13)(R10*1), Z16, Z26
+	VPSLLD        $0x01, 1088(R8), Z16
+	VPTERNLOGD    $0xea, Z17, Z1, Z16
+	VPDPBUSD.BCST 348(R9), Z16, Z19
+	VPDPBUSD.BCST 348(R9)(R10*1), Z16, Z20
+	VPDPBUSD.BCST 348(R9)(R10*2), Z16, Z21
+	VPDPBUSD.BCST 348(R9)(R11*1), Z16, Z22
+	VPDPBUSD.BCST 348(R9)(R10*4), Z16, Z23
+	VPDPBUSD.BCST 348(R9)(R12*1), Z16, Z24
+	VPDPBUSD.BCST 348(R13), Z16, Z25
+	VPDPBUSD.BCST 348(R13)(R10*1), Z16, Z26
+	VPSRLD        $0x18, 64(R8), Z16
+	VPERMPS       Z0, Z16, Z16
+	VMULPS        Z14, Z16, Z16
+	VMULPS.BCST   368(R9), Z16, Z17
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z17, Z19, Z6
+	VMULPS.BCST   368(R9)(R10*1), Z16, Z17
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z17, Z20, Z7
+	VMULPS.BCST   368(R9)(R10*2), Z16, Z17
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z17, Z21, Z8
+	VMULPS.BCST   368(R9)(R11*1), Z16, Z17
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z17, Z22, Z9
+	VMULPS.BCST   368(R9)(R10*4), Z16, Z17
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z17, Z23, Z10
+	VMULPS.BCST   368(R9)(R12*1), Z16, Z17
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z17, Z24, Z11
+	VMULPS.BCST   368(R13), Z16, Z17
+	VCVTDQ2PS     Z25, Z25
+	VFMADD231PS   Z17, Z25, Z12
+	VMULPS.BCST   368(R13)(R10*1), Z16, Z16
+	VCVTDQ2PS     Z26, Z26
+	VFMADD231PS   Z16, Z26, Z13
+
+	// sub-block 7, scale 1
+	VPBROADCASTD  380(R9), Z17
+	VPBROADCASTD  376(R9), Z16
+	VPSUBD        Z17, Z16, Z16
+	VPSRAD        $0x07, Z16, Z17
+	VPSRAD        $0x04, Z16, Z16
+	VPADDD        Z17, Z16, Z16
+	VPBROADCASTD  380(R9)(R10*1), Z19
+	VPBROADCASTD  376(R9)(R10*1), Z17
+	VPSUBD        Z19, Z17, Z17
+	VPSRAD        $0x07, Z17, Z19
+	VPSRAD        $0x04, Z17, Z17
+	VPADDD        Z19, Z17, Z17
+	VPBROADCASTD  380(R9)(R10*2), Z20
+	VPBROADCASTD  376(R9)(R10*2), Z19
+	VPSUBD        Z20, Z19, Z19
+	VPSRAD        $0x07, Z19, Z20
+	VPSRAD        $0x04, Z19, Z19
+	VPADDD        Z20, Z19, Z19
+	VPBROADCASTD  380(R9)(R11*1), Z21
+	VPBROADCASTD  376(R9)(R11*1), Z20
+	VPSUBD        Z21, Z20, Z20
+	VPSRAD        $0x07, Z20, Z21
+	VPSRAD        $0x04, Z20, Z20
+	VPADDD        Z21, Z20, Z20
+	VPBROADCASTD  380(R9)(R10*4), Z22
+	VPBROADCASTD  376(R9)(R10*4), Z21
+	VPSUBD        Z22, Z21, Z21
+	VPSRAD        $0x07, Z21, Z22
+	VPSRAD        $0x04, Z21, Z21
+	VPADDD        Z22, Z21, Z21
+	VPBROADCASTD  380(R9)(R12*1), Z23
+	VPBROADCASTD  376(R9)(R12*1), Z22
+	VPSUBD        Z23, Z22, Z22
+	VPSRAD        $0x07, Z22, Z23
+	VPSRAD        $0x04, Z22, Z22
+	VPADDD        Z23, Z22, Z22
+	VPBROADCASTD  380(R13), Z24
+	VPBROADCASTD  376(R13), Z23
+	VPSUBD        Z24, Z23, Z23
+	VPSRAD        $0x07, Z23, Z24
+	VPSRAD        $0x04, Z23, Z23
+	VPADDD        Z24, Z23, Z23
+	VPBROADCASTD  380(R13)(R10*1), Z25
+	VPBROADCASTD  376(R13)(R10*1), Z24
+	VPSUBD        Z25, Z24, Z24
+	VPSRAD        $0x07, Z24, Z25
+	VPSRAD        $0x04, Z24, Z24
+	VPADDD        Z25, Z24, Z24
+	PREFETCHT1    17472(R8)
+	PREFETCHT0    3136(R8)
+	VPSRLD        $0x01, 1152(R8), Z25
+	VPTERNLOGD    $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST 352(R9), Z25, Z16
+	VPDPBUSD.BCST 352(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST 352(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST 352(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST 352(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST 352(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST 352(R13), Z25, Z23
+	VPDPBUSD.BCST 352(R13)(R10*1), Z25, Z24
+	VPSLLD        $0x03, 1152(R8), Z25
+	VPTERNLOGD    $0xea, Z18, Z1, Z25
+	VPDPBUSD.BCST 356(R9), Z25, Z16
+	VPDPBUSD.BCST 356(R9)(R10*1), Z25, Z17
+	VPDPBUSD.BCST 356(R9)(R10*2), Z25, Z19
+	VPDPBUSD.BCST 356(R9)(R11*1), Z25, Z20
+	VPDPBUSD.BCST 356(R9)(R10*4), Z25, Z21
+	VPDPBUSD.BCST 356(R9)(R12*1), Z25, Z22
+	VPDPBUSD.BCST 356(R13), Z25, Z23
+	VPDPBUSD.BCST 356(R13)(R10*1), Z25, Z24
+	VPSRLD        $0x03, 1152(R8), Z18
+	VPTERNLOGD    $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST 360(R9), Z18, Z16
+	VPDPBUSD.BCST 360(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST 360(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST 360(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST 360(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST 360(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST 360(R13), Z18, Z23
+	VPDPBUSD.BCST 360(R13)(R10*1), Z18, Z24
+	PREFETCHT1    17536(R8)
+	PREFETCHT0    3200(R8)
+	VPSLLD        $0x01, 1152(R8), Z18
+	VPTERNLOGD    $0xea, Z15, Z1, Z18
+	VPDPBUSD.BCST 364(R9), Z18, Z16
+	VPDPBUSD.BCST 364(R9)(R10*1), Z18, Z17
+	VPDPBUSD.BCST 364(R9)(R10*2), Z18, Z19
+	VPDPBUSD.BCST 364(R9)(R11*1), Z18, Z20
+	VPDPBUSD.BCST 364(R9)(R10*4), Z18, Z21
+	VPDPBUSD.BCST 364(R9)(R12*1), Z18, Z22
+	VPDPBUSD.BCST 364(R13), Z18, Z23
+	VPDPBUSD.BCST 364(R13)(R10*1), Z18, Z24
+	VPSRLD        $0x1c, 64(R8), Z15
+	VPERMPS       Z0, Z15, Z15
+	VMULPS        Z14, Z15, Z15
+	VMULPS.BCST   368(R9), Z15, Z14
+	VCVTDQ2PS     Z16, Z16
+	VFMADD231PS   Z14, Z16, Z6
+	VMULPS.BCST   368(R9)(R10*1), Z15, Z14
+	VCVTDQ2PS     Z17, Z17
+	VFMADD231PS   Z14, Z17, Z7
+	VMULPS.BCST   368(R9)(R10*2), Z15, Z14
+	VCVTDQ2PS     Z19, Z19
+	VFMADD231PS   Z14, Z19, Z8
+	VMULPS.BCST   368(R9)(R11*1), Z15, Z14
+	VCVTDQ2PS     Z20, Z20
+	VFMADD231PS   Z14, Z20, Z9
+	VMULPS.BCST   368(R9)(R10*4), Z15, Z14
+	VCVTDQ2PS     Z21, Z21
+	VFMADD231PS   Z14, Z21, Z10
+	VMULPS.BCST   368(R9)(R12*1), Z15, Z14
+	VCVTDQ2PS     Z22, Z22
+	VFMADD231PS   Z14, Z22, Z11
+	VMULPS.BCST   368(R13), Z15, Z14
+	VCVTDQ2PS     Z23, Z23
+	VFMADD231PS   Z14, Z23, Z12
+	VMULPS.BCST   368(R13)(R10*1), Z15, Z14
+	VCVTDQ2PS     Z24, Z24
+	VFMADD231PS   Z14, Z24, Z13
 	ADDQ          $0x00000180, R9
 	ADDQ          $0x00000180, R13
-	ADDQ          $0x40, DI
-	ADDQ          $0x00000480, R8
+	ADDQ          $0x20, DI
+	ADDQ          $0x000004c0, R8
 	DECQ          R14
 	JNZ           block
 	MOVQ          64(AX), DI
 	LEAQ          (DI)(DI*2), R8
 	LEAQ          (DI)(DI*4), R9
 	LEAQ          (CX)(R8*2), R10
-	VMOVUPS       Z3, (CX)
-	VMOVUPS       Z4, (CX)(DI*1)
-	VMOVUPS       Z5, (CX)(DI*2)
-	VMOVUPS       Z6, (CX)(R8*1)
-	VMOVUPS       Z7, (CX)(DI*4)
-	VMOVUPS       Z8, (CX)(R9*1)
-	VMOVUPS       Z9, (R10)
-	VMOVUPS       Z10, (R10)(DI*1)
+	VMOVUPS       Z6, (CX)
+	VMOVUPS       Z7, (CX)(DI*1)
+	VMOVUPS       Z8, (CX)(DI*2)
+	VMOVUPS       Z9, (CX)(R8*1)
+	VMOVUPS       Z10, (CX)(DI*4)
+	VMOVUPS       Z11, (CX)(R9*1)
+	VMOVUPS       Z12, (R10)
+	VMOVUPS       Z13, (R10)(DI*1)
 	ADDQ          $0x40, CX
 	ADDQ          16(AX), BX
 	ADDQ          16(AX), SI
@@ -8429,7 +8871,7 @@ block:
 	RET
 
 // func Expand_iq1_mx16_codes_16x32_avx512vnni(a *byte)
-// Requires: AVX, AVX512BW, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, MMX+
 TEXT ·Expand_iq1_mx16_codes_16x32_avx512vnni(SB), NOSPLIT, $0-8
 	MOVQ      a+0(FP), AX
 	MOVQ      (AX), CX
@@ -8440,458 +8882,407 @@ TEXT ·Expand_iq1_mx16_codes_16x32_avx512vnni(SB), NOSPLIT, $0-8
 	VMOVDQU32 scales_iq1_avx512vnni<>+0(SB), Z0
 	VMOVDQU32 dwords_avx512vnni_18181818<>+0(SB), Z1
 	VMOVDQU32 dwords_avx512vnni_02020202<>+0(SB), Z2
-	VMOVDQU32 dwords_avx512vnni_77777777<>+0(SB), Z3
+	VMOVDQU32 up_0_avx512vnni<>+0(SB), Z2
+	VMOVDQU32 up_1_avx512vnni<>+0(SB), Z3
+	VMOVDQU32 up_2_avx512vnni<>+0(SB), Z4
+	VMOVDQU32 up_3_avx512vnni<>+0(SB), Z5
+	VMOVDQU32 dwords_avx512vnni_77777777<>+0(SB), Z6
 
 block:
-	VCVTPH2PS  (CX), Z4
-	VPMOVZXWD  32(CX), Z5
-	VPSLLD     $0x1c, (DX), Z6
-	VPSRAD     $0x1f, Z6, Z6
-	VPANDD     Z2, Z6, Z6
-	VPSLLD     $0x1f, Z5, Z7
-	VPSRAD     $0x1f, Z7, Z7
-	VPANDD     Z2, Z7, Z7
-	VPSLLD     $0x18, (DX), Z8
-	VPSRAD     $0x1f, Z8, Z8
-	VPANDD     Z2, Z8, Z8
-	VPSLLD     $0x1e, Z5, Z5
-	VPSRAD     $0x1f, Z5, Z5
-	VPANDD     Z2, Z5, Z5
-	VMOVDQU32  (DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, (SI)
-	VPSRLD     $0x04, (DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 64(SI)
-	VPSRLD     $0x01, 128(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, (BX)
-	VPSLLD     $0x03, 128(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 64(BX)
-	VPSRLD     $0x03, 128(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 128(BX)
-	PREFETCHT0 2048(DX)
-	VPSLLD     $0x01, 128(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 192(BX)
-	VPSRLD     $0x01, 192(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 256(BX)
-	VPSLLD     $0x03, 192(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 320(BX)
-	VPSRLD     $0x03, 192(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 384(BX)
-	PREFETCHT0 2112(DX)
-	VPSLLD     $0x01, 192(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 448(BX)
-	VPMOVZXWD  32(CX), Z5
-	VPSLLD     $0x14, (DX), Z6
-	VPSRAD     $0x1f, Z6, Z6
-	VPANDD     Z2, Z6, Z6
-	VPSLLD     $0x1d, Z5, Z7
-	VPSRAD     $0x1f, Z7, Z7
-	VPANDD     Z2, Z7, Z7
-	VPSLLD     $0x10, (DX), Z8
-	VPSRAD     $0x1f, Z8, Z8
-	VPANDD     Z2, Z8, Z8
-	VPSLLD     $0x1c, Z5, Z5
-	VPSRAD     $0x1f, Z5, Z5
-	VPANDD     Z2, Z5, Z5
-	VPSRLD     $0x08, (DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 128(SI)
-	VPSRLD     $0x0c, (DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 192(SI)
-	VPSRLD     $0x01, 256(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 512(BX)
-	VPSLLD     $0x03, 256(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 576(BX)
-	PREFETCHT0 2176(DX)
-	VPSRLD     $0x03, 256(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 640(BX)
-	VPSLLD     $0x01, 256(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 704(BX)
-	VPSRLD     $0x01, 320(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 768(BX)
-	VPSLLD     $0x03, 320(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 832(BX)
-	PREFETCHT0 2240(DX)
-	VPSRLD     $0x03, 320(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 896(BX)
-	VPSLLD     $0x01, 320(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 960(BX)
-	VPMOVZXWD  32(CX), Z5
-	VPSLLD     $0x0c, (DX), Z6
-	VPSRAD     $0x1f, Z6, Z6
-	VPANDD     Z2, Z6, Z6
-	VPSLLD     $0x1b, Z5, Z7
-	VPSRAD     $0x1f, Z7, Z7
-	VPANDD     Z2, Z7, Z7
-	VPSLLD     $0x08, (DX), Z8
-	VPSRAD     $0x1f, Z8, Z8
-	VPANDD     Z2, Z8, Z8
-	VPSLLD     $0x1a, Z5, Z5
-	VPSRAD     $0x1f, Z5, Z5
-	VPANDD     Z2, Z5, Z5
-	VPSRLD     $0x10, (DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 256(SI)
-	VPSRLD     $0x14, (DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 320(SI)
-	VPSRLD     $0x01, 384(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 1024(BX)
-	PREFETCHT0 2304(DX)
-	VPSLLD     $0x03, 384(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 1088(BX)
-	VPSRLD     $0x03, 384(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 1152(BX)
-	VPSLLD     $0x01, 384(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 1216(BX)
-	VPSRLD     $0x01, 448(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 1280(BX)
-	PREFETCHT0 2368(DX)
-	VPSLLD     $0x03, 448(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 1344(BX)
-	VPSRLD     $0x03, 448(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 1408(BX)
-	VPSLLD     $0x01, 448(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 1472(BX)
-	VPMOVZXWD  32(CX), Z5
-	VPSLLD     $0x04, (DX), Z6
-	VPSRAD     $0x1f, Z6, Z6
-	VPANDD     Z2, Z6, Z6
-	VPSLLD     $0x19, Z5, Z7
-	VPSRAD     $0x1f, Z7, Z7
-	VPANDD     Z2, Z7, Z7
-	VMOVDQU32  (DX), Z8
-	VPSRAD     $0x1f, Z8, Z8
-	VPANDD     Z2, Z8, Z8
-	VPSLLD     $0x18, Z5, Z5
-	VPSRAD     $0x1f, Z5, Z5
-	VPANDD     Z2, Z5, Z5
-	VPSRLD     $0x18, (DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 384(SI)
-	VPSRLD     $0x1c, (DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 448(SI)
-	PREFETCHT0 2432(DX)
-	VPSRLD     $0x01, 512(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 1536(BX)
-	VPSLLD     $0x03, 512(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 1600(BX)
-	VPSRLD     $0x03, 512(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 1664(BX)
-	VPSLLD     $0x01, 512(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 1728(BX)
-	PREFETCHT0 2496(DX)
-	VPSRLD     $0x01, 576(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 1792(BX)
-	VPSLLD     $0x03, 576(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 1856(BX)
-	VPSRLD     $0x03, 576(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 1920(BX)
-	PREFETCHT0 2560(DX)
-	VPSLLD     $0x01, 576(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 1984(BX)
-	VPMOVZXWD  32(CX), Z5
-	VPSLLD     $0x1c, 64(DX), Z6
-	VPSRAD     $0x1f, Z6, Z6
-	VPANDD     Z2, Z6, Z6
-	VPSLLD     $0x17, Z5, Z7
-	VPSRAD     $0x1f, Z7, Z7
-	VPANDD     Z2, Z7, Z7
-	VPSLLD     $0x18, 64(DX), Z8
-	VPSRAD     $0x1f, Z8, Z8
-	VPANDD     Z2, Z8, Z8
-	VPSLLD     $0x16, Z5, Z5
-	VPSRAD     $0x1f, Z5, Z5
-	VPANDD     Z2, Z5, Z5
-	VMOVDQU32  64(DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 512(SI)
-	VPSRLD     $0x04, 64(DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 576(SI)
-	VPSRLD     $0x01, 640(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 2048(BX)
-	VPSLLD     $0x03, 640(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 2112(BX)
-	VPSRLD     $0x03, 640(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 2176(BX)
-	PREFETCHT0 2624(DX)
-	VPSLLD     $0x01, 640(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 2240(BX)
-	VPSRLD     $0x01, 704(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 2304(BX)
-	VPSLLD     $0x03, 704(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 2368(BX)
-	VPSRLD     $0x03, 704(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 2432(BX)
-	PREFETCHT0 2688(DX)
-	VPSLLD     $0x01, 704(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 2496(BX)
-	VPMOVZXWD  32(CX), Z5
-	VPSLLD     $0x14, 64(DX), Z6
-	VPSRAD     $0x1f, Z6, Z6
-	VPANDD     Z2, Z6, Z6
-	VPSLLD     $0x15, Z5, Z7
-	VPSRAD     $0x1f, Z7, Z7
-	VPANDD     Z2, Z7, Z7
-	VPSLLD     $0x10, 64(DX), Z8
-	VPSRAD     $0x1f, Z8, Z8
-	VPANDD     Z2, Z8, Z8
-	VPSLLD     $0x14, Z5, Z5
-	VPSRAD     $0x1f, Z5, Z5
-	VPANDD     Z2, Z5, Z5
-	VPSRLD     $0x08, 64(DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 640(SI)
-	VPSRLD     $0x0c, 64(DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 704(SI)
-	VPSRLD     $0x01, 768(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 2560(BX)
-	VPSLLD     $0x03, 768(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 2624(BX)
-	PREFETCHT0 2752(DX)
-	VPSRLD     $0x03, 768(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 2688(BX)
-	VPSLLD     $0x01, 768(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 2752(BX)
-	VPSRLD     $0x01, 832(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 2816(BX)
-	VPSLLD     $0x03, 832(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 2880(BX)
-	PREFETCHT0 2816(DX)
-	VPSRLD     $0x03, 832(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 2944(BX)
-	VPSLLD     $0x01, 832(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 3008(BX)
-	VPMOVZXWD  32(CX), Z5
-	VPSLLD     $0x0c, 64(DX), Z6
-	VPSRAD     $0x1f, Z6, Z6
-	VPANDD     Z2, Z6, Z6
-	VPSLLD     $0x13, Z5, Z7
-	VPSRAD     $0x1f, Z7, Z7
-	VPANDD     Z2, Z7, Z7
-	VPSLLD     $0x08, 64(DX), Z8
-	VPSRAD     $0x1f, Z8, Z8
-	VPANDD     Z2, Z8, Z8
-	VPSLLD     $0x12, Z5, Z5
-	VPSRAD     $0x1f, Z5, Z5
-	VPANDD     Z2, Z5, Z5
-	VPSRLD     $0x10, 64(DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 768(SI)
-	VPSRLD     $0x14, 64(DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 832(SI)
-	VPSRLD     $0x01, 896(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 3072(BX)
-	PREFETCHT0 2880(DX)
-	VPSLLD     $0x03, 896(DX), Z9
-	VPTERNLOGD $0xea, Z6, Z1, Z9
-	VPADDB     Z3, Z9, Z9
-	VMOVDQU32  Z9, 3136(BX)
-	VPSRLD     $0x03, 896(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 3200(BX)
-	VPSLLD     $0x01, 896(DX), Z6
-	VPTERNLOGD $0xea, Z7, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 3264(BX)
-	VPSRLD     $0x01, 960(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 3328(BX)
-	PREFETCHT0 2944(DX)
-	VPSLLD     $0x03, 960(DX), Z6
-	VPTERNLOGD $0xea, Z8, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 3392(BX)
-	VPSRLD     $0x03, 960(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 3456(BX)
-	VPSLLD     $0x01, 960(DX), Z6
-	VPTERNLOGD $0xea, Z5, Z1, Z6
-	VPADDB     Z3, Z6, Z6
-	VMOVDQU32  Z6, 3520(BX)
-	VPMOVZXWD  32(CX), Z5
-	VPSLLD     $0x04, 64(DX), Z6
-	VPSRAD     $0x1f, Z6, Z6
-	VPANDD     Z2, Z6, Z6
-	VPSLLD     $0x11, Z5, Z7
-	VPSRAD     $0x1f, Z7, Z7
-	VPANDD     Z2, Z7, Z7
-	VMOVDQU32  64(DX), Z8
-	VPSRAD     $0x1f, Z8, Z8
-	VPANDD     Z2, Z8, Z8
-	VPSLLD     $0x10, Z5, Z5
-	VPSRAD     $0x1f, Z5, Z5
-	VPANDD     Z2, Z5, Z5
-	VPSRLD     $0x18, 64(DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 896(SI)
-	VPSRLD     $0x1c, 64(DX), Z9
-	VPERMPS    Z0, Z9, Z9
-	VMULPS     Z4, Z9, Z9
-	VMOVUPS    Z9, 960(SI)
-	PREFETCHT0 3008(DX)
-	VPSRLD     $0x01, 1024(DX), Z4
-	VPTERNLOGD $0xea, Z6, Z1, Z4
-	VPADDB     Z3, Z4, Z4
-	VMOVDQU32  Z4, 3584(BX)
-	VPSLLD     $0x03, 1024(DX), Z4
-	VPTERNLOGD $0xea, Z6, Z1, Z4
-	VPADDB     Z3, Z4, Z4
-	VMOVDQU32  Z4, 3648(BX)
-	VPSRLD     $0x03, 1024(DX), Z4
-	VPTERNLOGD $0xea, Z7, Z1, Z4
-	VPADDB     Z3, Z4, Z4
-	VMOVDQU32  Z4, 3712(BX)
-	VPSLLD     $0x01, 1024(DX), Z4
-	VPTERNLOGD $0xea, Z7, Z1, Z4
-	VPADDB     Z3, Z4, Z4
-	VMOVDQU32  Z4, 3776(BX)
-	PREFETCHT0 3072(DX)
-	VPSRLD     $0x01, 1088(DX), Z4
-	VPTERNLOGD $0xea, Z8, Z1, Z4
-	VPADDB     Z3, Z4, Z4
-	VMOVDQU32  Z4, 3840(BX)
-	VPSLLD     $0x03, 1088(DX), Z4
-	VPTERNLOGD $0xea, Z8, Z1, Z4
-	VPADDB     Z3, Z4, Z4
-	VMOVDQU32  Z4, 3904(BX)
-	VPSRLD     $0x03, 1088(DX), Z4
-	VPTERNLOGD $0xea, Z5, Z1, Z4
-	VPADDB     Z3, Z4, Z4
-	VMOVDQU32  Z4, 3968(BX)
-	PREFETCHT0 3136(DX)
-	VPSLLD     $0x01, 1088(DX), Z4
-	VPTERNLOGD $0xea, Z5, Z1, Z4
-	VPADDB     Z3, Z4, Z4
-	VMOVDQU32  Z4, 4032(BX)
-	ADDQ       $0x40, CX
-	ADDQ       $0x00000480, DX
-	ADDQ       $0x00001000, BX
-	ADDQ       $0x00000400, SI
-	DECQ       AX
-	JNZ        block
+	VCVTPH2PS      (CX), Z7
+	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(DX), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
+	VMOVDQU32      (DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, (SI)
+	VPSRLD         $0x04, (DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 64(SI)
+	VPSRLD         $0x01, 192(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, (BX)
+	VPSLLD         $0x03, 192(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 64(BX)
+	VPSRLD         $0x03, 192(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 128(BX)
+	PREFETCHT0     2048(DX)
+	VPSLLD         $0x01, 192(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 192(BX)
+	VPSRLD         $0x01, 256(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 256(BX)
+	VPSLLD         $0x03, 256(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 320(BX)
+	PREFETCHT0     2112(DX)
+	VPSRLD         $0x03, 256(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 384(BX)
+	VPSLLD         $0x01, 256(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 448(BX)
+	VMOVDQU32      up_of_1_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(DX), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
+	VPSRLD         $0x08, (DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 128(SI)
+	VPSRLD         $0x0c, (DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 192(SI)
+	VPSRLD         $0x01, 320(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 512(BX)
+	VPSLLD         $0x03, 320(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 576(BX)
+	PREFETCHT0     2176(DX)
+	VPSRLD         $0x03, 320(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 640(BX)
+	VPSLLD         $0x01, 320(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 704(BX)
+	VPSRLD         $0x01, 384(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 768(BX)
+	PREFETCHT0     2240(DX)
+	VPSLLD         $0x03, 384(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 832(BX)
+	VPSRLD         $0x03, 384(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 896(BX)
+	VPSLLD         $0x01, 384(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 960(BX)
+	VMOVDQU32      up_of_2_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(DX), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
+	VPSRLD         $0x10, (DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 256(SI)
+	VPSRLD         $0x14, (DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 320(SI)
+	PREFETCHT0     2304(DX)
+	VPSRLD         $0x01, 448(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 1024(BX)
+	VPSLLD         $0x03, 448(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 1088(BX)
+	VPSRLD         $0x03, 448(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 1152(BX)
+	VPSLLD         $0x01, 448(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 1216(BX)
+	PREFETCHT0     2368(DX)
+	VPSRLD         $0x01, 512(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 1280(BX)
+	VPSLLD         $0x03, 512(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 1344(BX)
+	VPSRLD         $0x03, 512(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 1408(BX)
+	PREFETCHT0     2432(DX)
+	VPSLLD         $0x01, 512(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 1472(BX)
+	VMOVDQU32      up_of_3_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(DX), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
+	VPSRLD         $0x18, (DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 384(SI)
+	VPSRLD         $0x1c, (DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 448(SI)
+	VPSRLD         $0x01, 576(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 1536(BX)
+	VPSLLD         $0x03, 576(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 1600(BX)
+	PREFETCHT0     2496(DX)
+	VPSRLD         $0x03, 576(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 1664(BX)
+	VPSLLD         $0x01, 576(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 1728(BX)
+	VPSRLD         $0x01, 640(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 1792(BX)
+	VPSLLD         $0x03, 640(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 1856(BX)
+	PREFETCHT0     2560(DX)
+	VPSRLD         $0x03, 640(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 1920(BX)
+	VPSLLD         $0x01, 640(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 1984(BX)
+	VMOVDQU32      up_of_4_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(DX), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
+	VMOVDQU32      64(DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 512(SI)
+	VPSRLD         $0x04, 64(DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 576(SI)
+	VPSRLD         $0x01, 704(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 2048(BX)
+	PREFETCHT0     2624(DX)
+	VPSLLD         $0x03, 704(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 2112(BX)
+	VPSRLD         $0x03, 704(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 2176(BX)
+	VPSLLD         $0x01, 704(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 2240(BX)
+	VPSRLD         $0x01, 768(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 2304(BX)
+	PREFETCHT0     2688(DX)
+	VPSLLD         $0x03, 768(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 2368(BX)
+	VPSRLD         $0x03, 768(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 2432(BX)
+	VPSLLD         $0x01, 768(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 2496(BX)
+	VMOVDQU32      up_of_5_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(DX), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
+	VPSRLD         $0x08, 64(DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 640(SI)
+	VPSRLD         $0x0c, 64(DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 704(SI)
+	PREFETCHT0     2752(DX)
+	VPSRLD         $0x01, 832(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 2560(BX)
+	VPSLLD         $0x03, 832(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 2624(BX)
+	VPSRLD         $0x03, 832(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 2688(BX)
+	PREFETCHT0     2816(DX)
+	VPSLLD         $0x01, 832(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 2752(BX)
+	VPSRLD         $0x01, 896(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 2816(BX)
+	VPSLLD         $0x03, 896(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 2880(BX)
+	VPSRLD         $0x03, 896(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 2944(BX)
+	PREFETCHT0     2880(DX)
+	VPSLLD         $0x01, 896(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 3008(BX)
+	VMOVDQU32      up_of_6_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(DX), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
+	VPSRLD         $0x10, 64(DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 768(SI)
+	VPSRLD         $0x14, 64(DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 832(SI)
+	VPSRLD         $0x01, 960(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 3072(BX)
+	VPSLLD         $0x03, 960(DX), Z12
+	VPTERNLOGD     $0xea, Z9, Z1, Z12
+	VPADDB         Z6, Z12, Z12
+	VMOVDQU32      Z12, 3136(BX)
+	PREFETCHT0     2944(DX)
+	VPSRLD         $0x03, 960(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 3200(BX)
+	VPSLLD         $0x01, 960(DX), Z9
+	VPTERNLOGD     $0xea, Z10, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 3264(BX)
+	VPSRLD         $0x01, 1024(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 3328(BX)
+	PREFETCHT0     3008(DX)
+	VPSLLD         $0x03, 1024(DX), Z9
+	VPTERNLOGD     $0xea, Z11, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 3392(BX)
+	VPSRLD         $0x03, 1024(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 3456(BX)
+	VPSLLD         $0x01, 1024(DX), Z9
+	VPTERNLOGD     $0xea, Z8, Z1, Z9
+	VPADDB         Z6, Z9, Z9
+	VMOVDQU32      Z9, 3520(BX)
+	VMOVDQU32      up_of_7_avx512vnni<>+0(SB), Z8
+	VPMULTISHIFTQB 128(DX), Z8, Z8
+	VPERMB         Z2, Z8, Z9
+	VPERMB         Z3, Z8, Z10
+	VPERMB         Z4, Z8, Z11
+	VPERMB         Z5, Z8, Z8
+	VPSRLD         $0x18, 64(DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 896(SI)
+	VPSRLD         $0x1c, 64(DX), Z12
+	VPERMPS        Z0, Z12, Z12
+	VMULPS         Z7, Z12, Z12
+	VMOVUPS        Z12, 960(SI)
+	VPSRLD         $0x01, 1088(DX), Z7
+	VPTERNLOGD     $0xea, Z9, Z1, Z7
+	VPADDB         Z6, Z7, Z7
+	VMOVDQU32      Z7, 3584(BX)
+	PREFETCHT0     3072(DX)
+	VPSLLD         $0x03, 1088(DX), Z7
+	VPTERNLOGD     $0xea, Z9, Z1, Z7
+	VPADDB         Z6, Z7, Z7
+	VMOVDQU32      Z7, 3648(BX)
+	VPSRLD         $0x03, 1088(DX), Z7
+	VPTERNLOGD     $0xea, Z10, Z1, Z7
+	VPADDB         Z6, Z7, Z7
+	VMOVDQU32      Z7, 3712(BX)
+	VPSLLD         $0x01, 1088(DX), Z7
+	VPTERNLOGD     $0xea, Z10, Z1, Z7
+	VPADDB         Z6, Z7, Z7
+	VMOVDQU32      Z7, 3776(BX)
+	PREFETCHT0     3136(DX)
+	VPSRLD         $0x01, 1152(DX), Z7
+	VPTERNLOGD     $0xea, Z11, Z1, Z7
+	VPADDB         Z6, Z7, Z7
+	VMOVDQU32      Z7, 3840(BX)
+	VPSLLD         $0x03, 1152(DX), Z7
+	VPTERNLOGD     $0xea, Z11, Z1, Z7
+	VPADDB         Z6, Z7, Z7
+	VMOVDQU32      Z7, 3904(BX)
+	VPSRLD         $0x03, 1152(DX), Z7
+	VPTERNLOGD     $0xea, Z8, Z1, Z7
+	VPADDB         Z6, Z7, Z7
+	VMOVDQU32      Z7, 3968(BX)
+	PREFETCHT0     3200(DX)
+	VPSLLD         $0x01, 1152(DX), Z7
+	VPTERNLOGD     $0xea, Z8, Z1, Z7
+	VPADDB         Z6, Z7, Z7
+	VMOVDQU32      Z7, 4032(BX)
+	ADDQ           $0x20, CX
+	ADDQ           $0x000004c0, DX
+	ADDQ           $0x00001000, BX
+	ADDQ           $0x00000400, SI
+	DECQ           AX
+	JNZ            block
 	VZEROUPPER
 	RET
 

@@ -12,7 +12,8 @@ TEXT ·Gemv_iq2_xsx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ    24(AX), DX
 	MOVQ    (AX), BX
 	MOVQ    8(AX), SI
-	VMOVDQU iq2_levels_avx2<>+0(SB), Y0
+	VMOVDQU iq2_levels_0_avx2<>+0(SB), Y0
+	VMOVDQU iq2_levels_2_avx2<>+0(SB), Y1
 
 tile:
 	MOVQ  BX, DI
@@ -20,1840 +21,1536 @@ tile:
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
-	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
 
 block:
-	VCVTPH2PS (DI), Y3
-	VMOVDQU   256(R8), Y4
+	VCVTPH2PS (DI), Y4
+	VMOVDQU   256(R8), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      128(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD (R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      128(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      128(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 4(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPBROADCASTD (R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 4(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   16384(R8)
 	PREFETCHT0   2048(R8)
-	VMOVDQU      128(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 8(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      128(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 12(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      (R8), Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 8(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 12(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 32(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 0, scale 1
 	PREFETCHT1   16448(R8)
 	PREFETCHT0   2112(R8)
-	VMOVDQU      192(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 16(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      192(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      192(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 20(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      192(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 20(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 24(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
 	PREFETCHT1   16512(R8)
 	PREFETCHT0   2176(R8)
-	VMOVDQU      192(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 28(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      (R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 32(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      448(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      448(R8), Y5
 
 	// sub-block 1, scale 0
-	VMOVDQU      320(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 48(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      320(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 48(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   16576(R8)
 	PREFETCHT0   2240(R8)
-	VMOVDQU      320(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 52(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      320(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 56(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      320(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 60(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x08, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 52(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 56(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 60(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 80(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 1, scale 1
 	PREFETCHT1   16640(R8)
 	PREFETCHT0   2304(R8)
-	VMOVDQU      384(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 64(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      384(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      384(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 68(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPBROADCASTD 64(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 68(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   16704(R8)
 	PREFETCHT0   2368(R8)
-	VMOVDQU      384(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 72(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      384(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 76(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      (R8), Y4
-	VPSRLD       $0x0c, Y4, Y4
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 80(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 76(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      640(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      640(R8), Y5
 
 	// sub-block 2, scale 0
-	VMOVDQU      512(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 96(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      512(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 96(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   16768(R8)
 	PREFETCHT0   2432(R8)
-	VMOVDQU      512(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 100(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      512(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 104(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPBROADCASTD 100(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 104(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
 	PREFETCHT1   16832(R8)
 	PREFETCHT0   2496(R8)
-	VMOVDQU      512(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 108(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x10, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 108(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 128(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 2, scale 1
-	VMOVDQU      576(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 112(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      576(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      576(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 116(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPBROADCASTD 112(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 116(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   16896(R8)
 	PREFETCHT0   2560(R8)
-	VMOVDQU      576(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 120(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      576(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 124(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      (R8), Y4
-	VPSRLD       $0x14, Y4, Y4
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 128(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 124(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      832(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      832(R8), Y5
 
 	// sub-block 3, scale 0
 	PREFETCHT1   16960(R8)
 	PREFETCHT0   2624(R8)
-	VMOVDQU      704(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 144(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      704(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      704(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 148(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      704(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 144(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 152(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPBROADCASTD 148(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 152(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
 	PREFETCHT1   17024(R8)
 	PREFETCHT0   2688(R8)
-	VMOVDQU      704(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 156(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x18, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 156(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 176(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 3, scale 1
-	VMOVDQU      768(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 160(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      768(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 160(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   17088(R8)
 	PREFETCHT0   2752(R8)
-	VMOVDQU      768(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 164(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      768(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 164(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 168(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
 	PREFETCHT1   17152(R8)
 	PREFETCHT0   2816(R8)
-	VMOVDQU      768(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 172(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      (R8), Y4
-	VPSRLD       $0x1c, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 176(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 172(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      1024(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      1024(R8), Y5
 
 	// sub-block 4, scale 0
-	VMOVDQU      896(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 192(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      896(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      896(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 196(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPBROADCASTD 192(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 196(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   17216(R8)
 	PREFETCHT0   2880(R8)
-	VMOVDQU      896(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 200(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      896(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 204(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      64(R8), Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 200(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 204(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 224(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 4, scale 1
 	PREFETCHT1   17280(R8)
 	PREFETCHT0   2944(R8)
-	VMOVDQU      960(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 208(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      960(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      960(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 212(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      960(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 208(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 212(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 216(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
 	PREFETCHT1   17344(R8)
 	PREFETCHT0   3008(R8)
-	VMOVDQU      960(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 220(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      64(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 224(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 220(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      64(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      1216(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      1216(R8), Y5
 
 	// sub-block 5, scale 0
-	VMOVDQU      1088(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 240(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      1088(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 240(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   17408(R8)
 	PREFETCHT0   3072(R8)
-	VMOVDQU      1088(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 244(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1088(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 248(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1088(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 252(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      64(R8), Y6
-	VPSRLD       $0x08, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 244(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 248(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 252(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 272(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 5, scale 1
 	PREFETCHT1   17472(R8)
 	PREFETCHT0   3136(R8)
-	VMOVDQU      1152(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 256(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      1152(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      1152(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 260(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPBROADCASTD 256(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 260(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   17536(R8)
 	PREFETCHT0   3200(R8)
-	VMOVDQU      1152(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 264(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1152(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 268(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      64(R8), Y4
-	VPSRLD       $0x0c, Y4, Y4
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 272(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 268(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      64(R8), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      1408(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      1408(R8), Y5
 
 	// sub-block 6, scale 0
-	VMOVDQU      1280(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 288(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      1280(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 288(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   17600(R8)
 	PREFETCHT0   3264(R8)
-	VMOVDQU      1280(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 292(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1280(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 296(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPBROADCASTD 292(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 296(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
 	PREFETCHT1   17664(R8)
 	PREFETCHT0   3328(R8)
-	VMOVDQU      1280(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 300(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      64(R8), Y6
-	VPSRLD       $0x10, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 300(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 320(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 6, scale 1
-	VMOVDQU      1344(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 304(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      1344(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      1344(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 308(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPBROADCASTD 304(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 308(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
 	PREFETCHT1   17728(R8)
 	PREFETCHT0   3392(R8)
-	VMOVDQU      1344(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 312(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1344(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 316(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      64(R8), Y4
-	VPSRLD       $0x14, Y4, Y4
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 320(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 316(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      64(R8), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      1600(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      1600(R8), Y5
 
 	// sub-block 7, scale 0
 	PREFETCHT1   17792(R8)
 	PREFETCHT0   3456(R8)
-	VMOVDQU      1472(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 336(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      1472(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      1472(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 340(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1472(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 336(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 344(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPBROADCASTD 340(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 344(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
 	PREFETCHT1   17856(R8)
 	PREFETCHT0   3520(R8)
-	VMOVDQU      1472(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 348(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      64(R8), Y6
-	VPSRLD       $0x18, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 348(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 368(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 7, scale 1
-	VMOVDQU      1536(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 352(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
+	VMOVDQU      1536(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 352(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   17920(R8)
 	PREFETCHT0   3584(R8)
-	VMOVDQU      1536(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 356(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1536(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 356(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 360(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
 	PREFETCHT1   17984(R8)
 	PREFETCHT0   3648(R8)
-	VMOVDQU      1536(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 364(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      64(R8), Y4
-	VPSRLD       $0x1c, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 368(R9), Y3
-	VMULPS       Y4, Y3, Y3
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 364(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      64(R8), Y5
+	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y3, Y5, Y1
-	VCVTPH2PS    16(DI), Y3
-	VMOVDQU      288(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VCVTPH2PS    16(DI), Y4
+	VMOVDQU      288(R8), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      160(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD (R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      160(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      160(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 4(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      160(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD (R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 8(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      160(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 12(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      32(R8), Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 4(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 8(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 12(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 32(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y2
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 0, scale 1
-	VMOVDQU      224(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 16(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      224(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      224(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 20(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      224(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 20(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 24(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      224(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 28(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      32(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 32(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      480(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      480(R8), Y5
 
 	// sub-block 1, scale 0
-	VMOVDQU      352(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 48(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      352(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      352(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 52(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      352(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 48(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 56(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      352(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 60(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x08, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 52(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 56(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 60(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 80(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y2
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 1, scale 1
-	VMOVDQU      416(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 64(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      416(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      416(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 68(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      416(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 64(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 68(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 72(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      416(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 76(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      32(R8), Y4
-	VPSRLD       $0x0c, Y4, Y4
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 80(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 76(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      672(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      672(R8), Y5
 
 	// sub-block 2, scale 0
-	VMOVDQU      544(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 96(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      544(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      544(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 100(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      544(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 96(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 104(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      544(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 108(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x10, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 100(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 104(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 108(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 128(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y2
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 2, scale 1
-	VMOVDQU      608(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 112(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      608(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      608(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 116(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      608(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 112(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 116(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 120(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      608(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 124(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      32(R8), Y4
-	VPSRLD       $0x14, Y4, Y4
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 128(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 124(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      864(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      864(R8), Y5
 
 	// sub-block 3, scale 0
-	VMOVDQU      736(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 144(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      736(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      736(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 148(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      736(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 144(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 152(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      736(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 156(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x18, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 148(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 152(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 156(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 176(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y2
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 3, scale 1
-	VMOVDQU      800(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 160(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      800(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      800(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 164(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      800(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 160(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 164(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 168(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      800(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 172(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      32(R8), Y4
-	VPSRLD       $0x1c, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 176(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 172(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      1056(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      1056(R8), Y5
 
 	// sub-block 4, scale 0
-	VMOVDQU      928(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 192(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      928(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      928(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 196(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      928(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 192(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 200(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      928(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 204(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      96(R8), Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 196(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 200(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 204(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 224(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y2
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 4, scale 1
-	VMOVDQU      992(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 208(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      992(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      992(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 212(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      992(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 208(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 212(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 216(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      992(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 220(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      96(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 224(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 220(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      96(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      1248(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      1248(R8), Y5
 
 	// sub-block 5, scale 0
-	VMOVDQU      1120(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 240(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      1120(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      1120(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 244(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1120(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 240(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 248(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1120(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 252(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      96(R8), Y6
-	VPSRLD       $0x08, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 244(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 248(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 252(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 272(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y2
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 5, scale 1
-	VMOVDQU      1184(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 256(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      1184(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      1184(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 260(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1184(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 256(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 260(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 264(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1184(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 268(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      96(R8), Y4
-	VPSRLD       $0x0c, Y4, Y4
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 272(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 268(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      96(R8), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      1440(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      1440(R8), Y5
 
 	// sub-block 6, scale 0
-	VMOVDQU      1312(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 288(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      1312(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      1312(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 292(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1312(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 288(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 296(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1312(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 300(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      96(R8), Y6
-	VPSRLD       $0x10, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 292(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 296(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 300(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 320(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y2
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 6, scale 1
-	VMOVDQU      1376(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 304(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      1376(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      1376(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 308(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1376(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 304(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 308(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 312(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1376(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 316(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      96(R8), Y4
-	VPSRLD       $0x14, Y4, Y4
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 320(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 316(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      96(R8), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      1632(R8), Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      1632(R8), Y5
 
 	// sub-block 7, scale 0
-	VMOVDQU      1504(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x07, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 336(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      1504(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x03, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      1504(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
+	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VPSLLD       $0x03, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 340(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1504(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x06, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 336(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 344(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1504(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 348(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      96(R8), Y6
-	VPSRLD       $0x18, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 340(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VPSHUFB      Y6, Y1, Y6
+	VPBROADCASTD 344(R9), Y11
+	VPSIGNB      Y8, Y11, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 348(R9), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y7, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y3, Y6, Y6
-	VBROADCASTSS 368(R9), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y7, Y5, Y2
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 7, scale 1
-	VMOVDQU      1568(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VPSLLD       $0x05, Y4, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 352(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y5
-	VMOVDQU      1568(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VMOVDQU      1568(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x01, Y9, Y10
 	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 356(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1568(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x04, Y4, Y7
-	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPBROADCASTD 352(R9), Y11
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD 356(R9), Y12
+	VPSIGNB      Y11, Y12, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 360(R9), Y8
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y5, Y5
-	VMOVDQU      1568(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y4
-	VPOR         dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 364(R9), Y7
-	VPSIGNB      Y4, Y7, Y4
-	VPMADDUBSW   Y4, Y6, Y4
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
-	VPADDD       Y4, Y5, Y5
-	VMOVDQU      96(R8), Y4
-	VPSRLD       $0x1c, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 368(R9), Y3
-	VMULPS       Y4, Y3, Y3
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 364(R9), Y8
+	VPSIGNB      Y5, Y8, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMOVDQU      96(R8), Y5
+	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y3, Y5, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x00000180, R9
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000680, R8
 	DECQ         R10
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, 32(CX)
+	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y3, 32(CX)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI
@@ -1862,71 +1559,137 @@ block:
 	VZEROUPPER
 	RET
 
-DATA iq2_levels_avx2<>+0(SB)/1, $0x08
-DATA iq2_levels_avx2<>+1(SB)/1, $0x19
-DATA iq2_levels_avx2<>+2(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+3(SB)/1, $0x00
-DATA iq2_levels_avx2<>+4(SB)/1, $0x08
-DATA iq2_levels_avx2<>+5(SB)/1, $0x19
-DATA iq2_levels_avx2<>+6(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+7(SB)/1, $0x00
-DATA iq2_levels_avx2<>+8(SB)/1, $0x08
-DATA iq2_levels_avx2<>+9(SB)/1, $0x19
-DATA iq2_levels_avx2<>+10(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+11(SB)/1, $0x00
-DATA iq2_levels_avx2<>+12(SB)/1, $0x08
-DATA iq2_levels_avx2<>+13(SB)/1, $0x19
-DATA iq2_levels_avx2<>+14(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+15(SB)/1, $0x00
-DATA iq2_levels_avx2<>+16(SB)/1, $0x08
-DATA iq2_levels_avx2<>+17(SB)/1, $0x19
-DATA iq2_levels_avx2<>+18(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+19(SB)/1, $0x00
-DATA iq2_levels_avx2<>+20(SB)/1, $0x08
-DATA iq2_levels_avx2<>+21(SB)/1, $0x19
-DATA iq2_levels_avx2<>+22(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+23(SB)/1, $0x00
-DATA iq2_levels_avx2<>+24(SB)/1, $0x08
-DATA iq2_levels_avx2<>+25(SB)/1, $0x19
-DATA iq2_levels_avx2<>+26(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+27(SB)/1, $0x00
-DATA iq2_levels_avx2<>+28(SB)/1, $0x08
-DATA iq2_levels_avx2<>+29(SB)/1, $0x19
-DATA iq2_levels_avx2<>+30(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+31(SB)/1, $0x00
-DATA iq2_levels_avx2<>+32(SB)/1, $0x08
-DATA iq2_levels_avx2<>+33(SB)/1, $0x19
-DATA iq2_levels_avx2<>+34(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+35(SB)/1, $0x00
-DATA iq2_levels_avx2<>+36(SB)/1, $0x08
-DATA iq2_levels_avx2<>+37(SB)/1, $0x19
-DATA iq2_levels_avx2<>+38(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+39(SB)/1, $0x00
-DATA iq2_levels_avx2<>+40(SB)/1, $0x08
-DATA iq2_levels_avx2<>+41(SB)/1, $0x19
-DATA iq2_levels_avx2<>+42(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+43(SB)/1, $0x00
-DATA iq2_levels_avx2<>+44(SB)/1, $0x08
-DATA iq2_levels_avx2<>+45(SB)/1, $0x19
-DATA iq2_levels_avx2<>+46(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+47(SB)/1, $0x00
-DATA iq2_levels_avx2<>+48(SB)/1, $0x08
-DATA iq2_levels_avx2<>+49(SB)/1, $0x19
-DATA iq2_levels_avx2<>+50(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+51(SB)/1, $0x00
-DATA iq2_levels_avx2<>+52(SB)/1, $0x08
-DATA iq2_levels_avx2<>+53(SB)/1, $0x19
-DATA iq2_levels_avx2<>+54(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+55(SB)/1, $0x00
-DATA iq2_levels_avx2<>+56(SB)/1, $0x08
-DATA iq2_levels_avx2<>+57(SB)/1, $0x19
-DATA iq2_levels_avx2<>+58(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+59(SB)/1, $0x00
-DATA iq2_levels_avx2<>+60(SB)/1, $0x08
-DATA iq2_levels_avx2<>+61(SB)/1, $0x19
-DATA iq2_levels_avx2<>+62(SB)/1, $0x2b
-DATA iq2_levels_avx2<>+63(SB)/1, $0x00
-GLOBL iq2_levels_avx2<>(SB), RODATA|NOPTR, $64
+DATA iq2_levels_0_avx2<>+0(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+1(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+2(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+3(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+4(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+5(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+6(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+7(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+8(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+9(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+10(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+11(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+12(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+13(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+14(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+15(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+16(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+17(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+18(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+19(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+20(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+21(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+22(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+23(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+24(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+25(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+26(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+27(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+28(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+29(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+30(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+31(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+32(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+33(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+34(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+35(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+36(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+37(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+38(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+39(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+40(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+41(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+42(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+43(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+44(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+45(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+46(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+47(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+48(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+49(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+50(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+51(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+52(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+53(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+54(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+55(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+56(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+57(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+58(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+59(SB)/1, $0x00
+DATA iq2_levels_0_avx2<>+60(SB)/1, $0x08
+DATA iq2_levels_0_avx2<>+61(SB)/1, $0x19
+DATA iq2_levels_0_avx2<>+62(SB)/1, $0x2b
+DATA iq2_levels_0_avx2<>+63(SB)/1, $0x00
+GLOBL iq2_levels_0_avx2<>(SB), RODATA|NOPTR, $64
+
+DATA iq2_levels_2_avx2<>+0(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+1(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+2(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+3(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+4(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+5(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+6(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+7(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+8(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+9(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+10(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+11(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+12(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+13(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+14(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+15(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+16(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+17(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+18(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+19(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+20(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+21(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+22(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+23(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+24(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+25(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+26(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+27(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+28(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+29(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+30(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+31(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+32(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+33(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+34(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+35(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+36(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+37(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+38(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+39(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+40(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+41(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+42(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+43(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+44(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+45(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+46(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+47(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+48(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+49(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+50(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+51(SB)/1, $0x08
+DATA iq2_levels_2_avx2<>+52(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+53(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+54(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+55(SB)/1, $0x19
+DATA iq2_levels_2_avx2<>+56(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+57(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+58(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+59(SB)/1, $0x2b
+DATA iq2_levels_2_avx2<>+60(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+61(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+62(SB)/1, $0x00
+DATA iq2_levels_2_avx2<>+63(SB)/1, $0x00
+GLOBL iq2_levels_2_avx2<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_03030303<>+0(SB)/4, $0x03030303
 DATA dwords_avx2_03030303<>+4(SB)/4, $0x03030303
@@ -1946,6 +1709,24 @@ DATA dwords_avx2_03030303<>+56(SB)/4, $0x03030303
 DATA dwords_avx2_03030303<>+60(SB)/4, $0x03030303
 GLOBL dwords_avx2_03030303<>(SB), RODATA|NOPTR, $64
 
+DATA dwords_avx2_f0f0f0f0<>+0(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+4(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+8(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+12(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+16(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+20(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+24(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+28(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+32(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+36(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+40(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+44(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+48(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+52(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+56(SB)/4, $0xf0f0f0f0
+DATA dwords_avx2_f0f0f0f0<>+60(SB)/4, $0xf0f0f0f0
+GLOBL dwords_avx2_f0f0f0f0<>(SB), RODATA|NOPTR, $64
+
 DATA dwords_avx2_01010101<>+0(SB)/4, $0x01010101
 DATA dwords_avx2_01010101<>+4(SB)/4, $0x01010101
 DATA dwords_avx2_01010101<>+8(SB)/4, $0x01010101
@@ -1963,6 +1744,24 @@ DATA dwords_avx2_01010101<>+52(SB)/4, $0x01010101
 DATA dwords_avx2_01010101<>+56(SB)/4, $0x01010101
 DATA dwords_avx2_01010101<>+60(SB)/4, $0x01010101
 GLOBL dwords_avx2_01010101<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx2_0c0c0c0c<>+0(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+4(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+8(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+12(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+16(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+20(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+24(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+28(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+32(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+36(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+40(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+44(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+48(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+52(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+56(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+60(SB)/4, $0x0c0c0c0c
+GLOBL dwords_avx2_0c0c0c0c<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_00010001<>+0(SB)/4, $0x00010001
 DATA dwords_avx2_00010001<>+4(SB)/4, $0x00010001
@@ -2039,12 +1838,11 @@ GLOBL dwords_avx2_3e800000<>(SB), RODATA|NOPTR, $64
 // func Gemv_iq2_xsx16_q8x_16x2_avx2(a *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·Gemv_iq2_xsx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
-	MOVQ    a+0(FP), AX
-	MOVQ    56(AX), CX
-	MOVQ    24(AX), DX
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
-	VMOVDQU iq2_levels_avx2<>+0(SB), Y0
+	MOVQ a+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 24(AX), DX
+	MOVQ (AX), BX
+	MOVQ 8(AX), SI
 
 tile:
 	MOVQ  BX, DI
@@ -2052,2580 +1850,2340 @@ tile:
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
+	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
 
 block:
-	VCVTPH2PS (DI), Y5
-	VMOVDQU   256(R8), Y6
+	VCVTPH2PS (DI), Y4
+	VMOVDQU   256(R8), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      128(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      128(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD (R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD (R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      128(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 4(R9), Y11
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD (R9), Y11
 	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 4(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD (R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 4(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 4(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
 	PREFETCHT1   16384(R8)
 	PREFETCHT0   2048(R8)
-	VMOVDQU      128(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 8(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 8(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 8(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPBROADCASTD 8(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 12(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      128(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 12(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 12(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      (R8), Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 32(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 12(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y1
-	VBROADCASTSS 32(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 0, scale 1
 	PREFETCHT1   16448(R8)
 	PREFETCHT0   2112(R8)
-	VMOVDQU      192(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 16(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 16(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      192(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 20(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 20(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      192(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VMOVDQU      192(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 16(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 16(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 20(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 20(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 24(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 24(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	PREFETCHT1   16512(R8)
 	PREFETCHT0   2176(R8)
-	VMOVDQU      192(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 28(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 28(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 28(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 28(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 32(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 32(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      448(R8), Y6
+	VFMADD231PS  Y6, Y8, Y1
+	VMOVDQU      448(R8), Y5
 
 	// sub-block 1, scale 0
-	VMOVDQU      320(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      320(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 48(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 48(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 48(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 48(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   16576(R8)
 	PREFETCHT0   2240(R8)
-	VMOVDQU      320(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 52(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 52(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 52(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 56(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 52(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPBROADCASTD 56(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 60(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      320(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 56(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 56(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      320(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 60(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 60(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      (R8), Y9
-	VPSRLD       $0x08, Y9, Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 80(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 60(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y1
-	VBROADCASTSS 80(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 1, scale 1
 	PREFETCHT1   16640(R8)
 	PREFETCHT0   2304(R8)
-	VMOVDQU      384(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 64(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 64(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      384(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 68(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 68(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VMOVDQU      384(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 64(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 64(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 68(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 68(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
 	PREFETCHT1   16704(R8)
 	PREFETCHT0   2368(R8)
-	VMOVDQU      384(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 72(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 72(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      384(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 76(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 76(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x0c, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 76(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 76(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 80(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 80(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      640(R8), Y6
+	VFMADD231PS  Y6, Y8, Y1
+	VMOVDQU      640(R8), Y5
 
 	// sub-block 2, scale 0
-	VMOVDQU      512(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      512(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 96(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 96(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 96(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 96(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   16768(R8)
 	PREFETCHT0   2432(R8)
-	VMOVDQU      512(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 100(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 100(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 100(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 104(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 100(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      512(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 104(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 104(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VPBROADCASTD 104(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
 	PREFETCHT1   16832(R8)
 	PREFETCHT0   2496(R8)
-	VMOVDQU      512(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 108(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 108(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 108(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      (R8), Y9
-	VPSRLD       $0x10, Y9, Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 128(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 108(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y1
-	VBROADCASTSS 128(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 2, scale 1
-	VMOVDQU      576(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 112(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 112(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      576(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 116(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 116(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VMOVDQU      576(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 112(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 112(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 116(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 116(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
 	PREFETCHT1   16896(R8)
 	PREFETCHT0   2560(R8)
-	VMOVDQU      576(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 120(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 120(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      576(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 124(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 124(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x14, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 124(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 124(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 128(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 128(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      832(R8), Y6
+	VFMADD231PS  Y6, Y8, Y1
+	VMOVDQU      832(R8), Y5
 
 	// sub-block 3, scale 0
 	PREFETCHT1   16960(R8)
 	PREFETCHT0   2624(R8)
-	VMOVDQU      704(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      704(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 144(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 144(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      704(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 148(R9), Y11
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 144(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 144(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 148(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 148(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 152(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 148(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      704(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 152(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 152(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VPBROADCASTD 152(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
 	PREFETCHT1   17024(R8)
 	PREFETCHT0   2688(R8)
-	VMOVDQU      704(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 156(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 156(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 156(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      (R8), Y9
-	VPSRLD       $0x18, Y9, Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 176(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 156(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y1
-	VBROADCASTSS 176(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 3, scale 1
-	VMOVDQU      768(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 160(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 160(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      768(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 160(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 160(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
 	PREFETCHT1   17088(R8)
 	PREFETCHT0   2752(R8)
-	VMOVDQU      768(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 164(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 164(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      768(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 164(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 164(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 168(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 168(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	PREFETCHT1   17152(R8)
 	PREFETCHT0   2816(R8)
-	VMOVDQU      768(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 172(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 172(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x1c, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 172(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 172(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 176(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 176(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      1024(R8), Y6
+	VFMADD231PS  Y6, Y8, Y1
+	VMOVDQU      1024(R8), Y5
 
 	// sub-block 4, scale 0
-	VMOVDQU      896(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      896(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 192(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 192(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      896(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 196(R9), Y11
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 192(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 196(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 192(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 196(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 196(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
 	PREFETCHT1   17216(R8)
 	PREFETCHT0   2880(R8)
-	VMOVDQU      896(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 200(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 200(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 200(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPBROADCASTD 200(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 204(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      896(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 204(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 204(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      64(R8), Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 224(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 204(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y1
-	VBROADCASTSS 224(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 4, scale 1
 	PREFETCHT1   17280(R8)
 	PREFETCHT0   2944(R8)
-	VMOVDQU      960(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 208(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 208(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      960(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 212(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 212(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      960(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VMOVDQU      960(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 208(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 208(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 212(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 212(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 216(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 216(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	PREFETCHT1   17344(R8)
 	PREFETCHT0   3008(R8)
-	VMOVDQU      960(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 220(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 220(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      64(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 220(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 220(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      64(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 224(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 224(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      1216(R8), Y6
+	VFMADD231PS  Y6, Y8, Y1
+	VMOVDQU      1216(R8), Y5
 
 	// sub-block 5, scale 0
-	VMOVDQU      1088(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      1088(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 240(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 240(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 240(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 240(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   17408(R8)
 	PREFETCHT0   3072(R8)
-	VMOVDQU      1088(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 244(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 244(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 244(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 248(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 244(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPBROADCASTD 248(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 252(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1088(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 248(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 248(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1088(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 252(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 252(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      64(R8), Y9
-	VPSRLD       $0x08, Y9, Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 272(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 252(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y1
-	VBROADCASTSS 272(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 5, scale 1
 	PREFETCHT1   17472(R8)
 	PREFETCHT0   3136(R8)
-	VMOVDQU      1152(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 256(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 256(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      1152(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 260(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 260(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1152(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 256(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 256(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 260(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 260(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
 	PREFETCHT1   17536(R8)
 	PREFETCHT0   3200(R8)
-	VMOVDQU      1152(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 264(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 264(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1152(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 268(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 268(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      64(R8), Y6
-	VPSRLD       $0x0c, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 268(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 268(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      64(R8), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 272(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 272(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      1408(R8), Y6
+	VFMADD231PS  Y6, Y8, Y1
+	VMOVDQU      1408(R8), Y5
 
 	// sub-block 6, scale 0
-	VMOVDQU      1280(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      1280(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 288(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 288(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 288(R9), Y11
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 288(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
 	PREFETCHT1   17600(R8)
 	PREFETCHT0   3264(R8)
-	VMOVDQU      1280(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 292(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 292(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 292(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 296(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 292(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1280(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 296(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 296(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VPBROADCASTD 296(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
 	PREFETCHT1   17664(R8)
 	PREFETCHT0   3328(R8)
-	VMOVDQU      1280(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 300(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 300(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 300(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      64(R8), Y9
-	VPSRLD       $0x10, Y9, Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 320(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 300(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y1
-	VBROADCASTSS 320(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 6, scale 1
-	VMOVDQU      1344(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 304(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 304(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      1344(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 308(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 308(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VMOVDQU      1344(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 304(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 304(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 308(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 308(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
 	PREFETCHT1   17728(R8)
 	PREFETCHT0   3392(R8)
-	VMOVDQU      1344(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 312(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 312(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1344(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 316(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 316(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      64(R8), Y6
-	VPSRLD       $0x14, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 316(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 316(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      64(R8), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 320(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 320(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      1600(R8), Y6
+	VFMADD231PS  Y6, Y8, Y1
+	VMOVDQU      1600(R8), Y5
 
 	// sub-block 7, scale 0
 	PREFETCHT1   17792(R8)
 	PREFETCHT0   3456(R8)
-	VMOVDQU      1472(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      1472(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 336(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 336(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      1472(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 340(R9), Y11
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 336(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 336(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 340(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 340(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 344(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 340(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1472(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 344(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 344(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VPBROADCASTD 344(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
 	PREFETCHT1   17856(R8)
 	PREFETCHT0   3520(R8)
-	VMOVDQU      1472(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 348(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 348(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 348(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      64(R8), Y9
-	VPSRLD       $0x18, Y9, Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 368(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 348(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y1
-	VBROADCASTSS 368(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 7, scale 1
-	VMOVDQU      1536(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 352(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 352(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
+	VMOVDQU      1536(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 352(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 352(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
 	PREFETCHT1   17920(R8)
 	PREFETCHT0   3584(R8)
-	VMOVDQU      1536(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 356(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 356(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1536(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 356(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 356(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 360(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
 	PREFETCHT1   17984(R8)
 	PREFETCHT0   3648(R8)
-	VMOVDQU      1536(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 364(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 364(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      64(R8), Y6
-	VPSRLD       $0x1c, Y6, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 364(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 364(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      64(R8), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 368(R9), Y5
-	VMULPS       Y6, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y1
-	VBROADCASTSS 368(R9)(R10*1), Y5
-	VMULPS       Y6, Y5, Y5
+	VFMADD231PS  Y4, Y6, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y5, Y4, Y4
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y5, Y8, Y2
-	VCVTPH2PS    16(DI), Y5
-	VMOVDQU      288(R8), Y6
+	VFMADD231PS  Y4, Y8, Y1
+	VCVTPH2PS    16(DI), Y4
+	VMOVDQU      288(R8), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      160(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      160(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD (R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD (R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      160(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 4(R9), Y11
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD (R9), Y11
 	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD (R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 4(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 4(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 8(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 4(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPBROADCASTD 8(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 12(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      160(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 8(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 8(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      160(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 12(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 12(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      32(R8), Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 32(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 12(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y3
-	VBROADCASTSS 32(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 0, scale 1
-	VMOVDQU      224(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 16(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 16(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      224(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 20(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 20(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      224(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VMOVDQU      224(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 16(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 16(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 20(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 20(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 24(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 24(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      224(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 28(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 28(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 28(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 28(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 32(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 32(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      480(R8), Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VMOVDQU      480(R8), Y5
 
 	// sub-block 1, scale 0
-	VMOVDQU      352(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      352(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 48(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 48(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      352(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 52(R9), Y11
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 48(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 48(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 52(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 52(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 56(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 52(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPBROADCASTD 56(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 60(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      352(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 56(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 56(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      352(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 60(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 60(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      32(R8), Y9
-	VPSRLD       $0x08, Y9, Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 80(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 60(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y3
-	VBROADCASTSS 80(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 1, scale 1
-	VMOVDQU      416(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 64(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 64(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      416(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 68(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 68(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      416(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VMOVDQU      416(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 64(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 64(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 68(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 68(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 72(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 72(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      416(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 76(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 76(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x0c, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 76(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 76(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 80(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 80(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      672(R8), Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VMOVDQU      672(R8), Y5
 
 	// sub-block 2, scale 0
-	VMOVDQU      544(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      544(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 96(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 96(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      544(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 100(R9), Y11
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 96(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 96(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 100(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 100(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 104(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 100(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPBROADCASTD 104(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 108(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      544(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 104(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 104(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      544(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 108(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 108(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      32(R8), Y9
-	VPSRLD       $0x10, Y9, Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 128(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 108(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y3
-	VBROADCASTSS 128(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 2, scale 1
-	VMOVDQU      608(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 112(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 112(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      608(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 116(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 116(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      608(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VMOVDQU      608(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 112(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 112(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 116(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 116(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 120(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 120(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      608(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 124(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 124(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x14, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 124(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 124(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 128(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 128(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      864(R8), Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VMOVDQU      864(R8), Y5
 
 	// sub-block 3, scale 0
-	VMOVDQU      736(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      736(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 144(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 144(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      736(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 148(R9), Y11
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 144(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 144(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 148(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 148(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 152(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 148(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPBROADCASTD 152(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 156(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      736(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 152(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 152(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      736(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 156(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 156(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      32(R8), Y9
-	VPSRLD       $0x18, Y9, Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 176(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 156(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y3
-	VBROADCASTSS 176(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 3, scale 1
-	VMOVDQU      800(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 160(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 160(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      800(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 164(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 164(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      800(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VMOVDQU      800(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 160(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 160(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 164(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 164(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 168(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 168(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      800(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 172(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 172(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x1c, Y6, Y6
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 172(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 172(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 176(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 176(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      1056(R8), Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VMOVDQU      1056(R8), Y5
 
 	// sub-block 4, scale 0
-	VMOVDQU      928(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      928(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 192(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 192(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      928(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 196(R9), Y11
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 192(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 192(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 196(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 196(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 200(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 196(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPBROADCASTD 200(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 204(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      928(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 200(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 200(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      928(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 204(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 204(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      96(R8), Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 224(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 204(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y3
-	VBROADCASTSS 224(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 4, scale 1
-	VMOVDQU      992(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 208(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 208(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      992(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 212(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 212(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      992(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VMOVDQU      992(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 208(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 208(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 212(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 212(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 216(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 216(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      992(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 220(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 220(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      96(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 220(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 220(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      96(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 224(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 224(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      1248(R8), Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VMOVDQU      1248(R8), Y5
 
 	// sub-block 5, scale 0
-	VMOVDQU      1120(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      1120(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 240(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 240(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      1120(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 244(R9), Y11
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 240(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 240(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 244(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 244(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 248(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 244(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPBROADCASTD 248(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 252(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1120(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 248(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 248(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1120(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 252(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 252(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      96(R8), Y9
-	VPSRLD       $0x08, Y9, Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 272(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 252(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x08, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y3
-	VBROADCASTSS 272(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 5, scale 1
-	VMOVDQU      1184(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 256(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 256(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      1184(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 260(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 260(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1184(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VMOVDQU      1184(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 256(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 256(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 260(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 260(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 264(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 264(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1184(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 268(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 268(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      96(R8), Y6
-	VPSRLD       $0x0c, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 268(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 268(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      96(R8), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 272(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 272(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      1440(R8), Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VMOVDQU      1440(R8), Y5
 
 	// sub-block 6, scale 0
-	VMOVDQU      1312(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      1312(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 288(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 288(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      1312(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 292(R9), Y11
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 288(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 288(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 292(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 292(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 296(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 292(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPBROADCASTD 296(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 300(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1312(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 296(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 296(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1312(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 300(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 300(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      96(R8), Y9
-	VPSRLD       $0x10, Y9, Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 320(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 300(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x10, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y3
-	VBROADCASTSS 320(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 6, scale 1
-	VMOVDQU      1376(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 304(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 304(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      1376(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 308(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 308(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1376(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VMOVDQU      1376(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 304(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 304(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 308(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 308(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 312(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 312(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1376(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 316(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 316(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      96(R8), Y6
-	VPSRLD       $0x14, Y6, Y6
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y6, Y6
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 316(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 316(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      96(R8), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y5, Y7, Y7
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 320(R9), Y9
-	VMULPS       Y6, Y9, Y9
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 320(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      1632(R8), Y6
+	VFMADD231PS  Y6, Y8, Y3
+	VMOVDQU      1632(R8), Y5
 
 	// sub-block 7, scale 0
-	VMOVDQU      1504(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x07, Y6, Y9
+	VMOVDQU      1504(R8), Y7
+	VPSRLD       $0x04, Y7, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
+	VPSLLD       $0x04, Y5, Y9
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y9, Y9
 	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 336(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 336(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      1504(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x03, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 340(R9), Y11
+	VPSLLD       $0x03, Y9, Y10
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y11
+	VPSHUFB      Y6, Y11, Y6
+	VPBROADCASTD 336(R9), Y11
 	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
+	VPMADDUBSW   Y11, Y6, Y11
+	VPBROADCASTD 336(R9)(R10*1), Y12
+	VPSIGNB      Y10, Y12, Y10
+	VPMADDUBSW   Y10, Y6, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
+	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
+	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y6, Y13, Y6
+	VPBROADCASTD 340(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y6, Y13
+	VPADDW       Y13, Y11, Y11
+	VPBROADCASTD 340(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
+	VPSLLD       $0x02, Y9, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
+	VPSHUFB      Y6, Y12, Y6
+	VPBROADCASTD 344(R9), Y12
+	VPSIGNB      Y8, Y12, Y12
+	VPMADDUBSW   Y12, Y6, Y12
+	VPADDW       Y12, Y11, Y11
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 340(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
+	VPBROADCASTD 344(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y6, Y8
+	VPADDW       Y8, Y10, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VPSLLD       $0x02, Y5, Y8
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
+	VPSHUFB      Y7, Y10, Y7
+	VPBROADCASTD 348(R9), Y10
+	VPSIGNB      Y8, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1504(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x06, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 344(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 344(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1504(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 348(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 348(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      96(R8), Y9
-	VPSRLD       $0x18, Y9, Y9
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y9, Y9
-	VCVTDQ2PS    Y9, Y9
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y9, Y9
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y9, Y9
-	VMULPS       Y5, Y9, Y9
-	VBROADCASTSS 368(R9), Y10
-	VMULPS       Y9, Y10, Y10
+	VPADDD       Y10, Y11, Y11
+	VPBROADCASTD 348(R9)(R10*1), Y10
+	VPSIGNB      Y8, Y10, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x18, Y7, Y7
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y10, Y7, Y3
-	VBROADCASTSS 368(R9)(R10*1), Y7
-	VMULPS       Y9, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y7, Y7
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VBROADCASTSS 368(R9), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y11, Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y3
 
 	// sub-block 7, scale 1
-	VMOVDQU      1568(R8), Y8
-	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
-	VPSLLD       $0x05, Y6, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 352(R9), Y7
-	VPSIGNB      Y9, Y7, Y7
-	VPMADDUBSW   Y7, Y8, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPBROADCASTD 352(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y8
-	VMOVDQU      1568(R8), Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 356(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 356(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1568(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x04, Y6, Y10
-	VPOR         dwords_avx2_01010101<>+0(SB), Y10, Y10
-	VPSHUFB      Y9, Y0, Y9
+	VMOVDQU      1568(R8), Y7
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
+	VPSLLD       $0x01, Y9, Y8
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y6
+	VPSHUFB      Y10, Y6, Y10
+	VPBROADCASTD 352(R9), Y6
+	VPSIGNB      Y8, Y6, Y6
+	VPMADDUBSW   Y6, Y10, Y6
+	VPBROADCASTD 352(R9)(R10*1), Y12
+	VPSIGNB      Y8, Y12, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
+	VPSLLD       $0x01, Y5, Y12
+	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
+	VPSHUFB      Y10, Y13, Y10
+	VPBROADCASTD 356(R9), Y13
+	VPSIGNB      Y12, Y13, Y13
+	VPMADDUBSW   Y13, Y10, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 356(R9)(R10*1), Y13
+	VPSIGNB      Y12, Y13, Y12
+	VPMADDUBSW   Y12, Y10, Y12
+	VPADDW       Y12, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
+	VPSHUFB      Y10, Y11, Y10
 	VPBROADCASTD 360(R9), Y11
-	VPSIGNB      Y10, Y11, Y11
-	VPMADDUBSW   Y11, Y9, Y11
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPBROADCASTD 360(R9)(R10*1), Y11
-	VPSIGNB      Y10, Y11, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y8, Y8
-	VMOVDQU      1568(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avx2_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 364(R9), Y10
-	VPSIGNB      Y6, Y10, Y10
-	VPMADDUBSW   Y10, Y9, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y7, Y7
-	VPBROADCASTD 364(R9)(R10*1), Y10
-	VPSIGNB      Y6, Y10, Y6
-	VPMADDUBSW   Y6, Y9, Y6
+	VPSIGNB      Y9, Y11, Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y8, Y8
-	VMOVDQU      96(R8), Y6
-	VPSRLD       $0x1c, Y6, Y6
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
+	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
+	VPSHUFB      Y7, Y9, Y7
+	VPBROADCASTD 364(R9), Y9
+	VPSIGNB      Y5, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 364(R9)(R10*1), Y9
+	VPSIGNB      Y5, Y9, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VMOVDQU      96(R8), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avx2_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avx2_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avx2_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avx2_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 368(R9), Y5
-	VMULPS       Y6, Y5, Y5
-	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y3
-	VBROADCASTSS 368(R9)(R10*1), Y5
-	VMULPS       Y6, Y5, Y5
+	VFMADD231PS  Y4, Y6, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y5, Y4, Y4
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y5, Y8, Y4
+	VFMADD231PS  Y4, Y8, Y3
 	ADDQ         $0x00000180, R9
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000680, R8
 	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, (CX)(DI*1)
-	VMOVUPS      Y3, 32(CX)
-	VMOVUPS      Y4, 32(CX)(DI*1)
+	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y2, 32(CX)
+	VMOVUPS      Y3, 32(CX)(DI*1)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI
@@ -4643,1421 +4201,1182 @@ TEXT ·Expand_iq2_xsx16_codes_16x32_avx2(SB), NOSPLIT, $0-8
 	MOVQ    72(AX), BX
 	MOVQ    80(AX), SI
 	MOVQ    32(AX), AX
-	VMOVDQU iq2_levels_avx2<>+0(SB), Y0
+	VMOVDQU iq2_levels_0_avx2<>+0(SB), Y0
+	VMOVDQU iq2_levels_2_avx2<>+0(SB), Y1
 
 block:
-	VCVTPH2PS  (CX), Y1
-	VMOVDQU    256(DX), Y2
-	VMOVDQU    (DX), Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, (SI)
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 64(SI)
-	VMOVDQU    128(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, (BX)
-	VMOVDQU    128(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 64(BX)
+	VCVTPH2PS  (CX), Y2
+	VMOVDQU    256(DX), Y3
+	VMOVDQU    (DX), Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, (SI)
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 64(SI)
+	VMOVDQU    128(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, (BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 64(BX)
 	PREFETCHT0 2048(DX)
-	VMOVDQU    128(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 128(BX)
-	VMOVDQU    128(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 192(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 128(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 192(BX)
 	PREFETCHT0 2112(DX)
-	VMOVDQU    192(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 256(BX)
-	VMOVDQU    192(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 320(BX)
-	VMOVDQU    192(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 384(BX)
+	VMOVDQU    192(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 256(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 320(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 384(BX)
 	PREFETCHT0 2176(DX)
-	VMOVDQU    192(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 448(BX)
-	VMOVDQU    448(DX), Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 128(SI)
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 192(SI)
-	VMOVDQU    320(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 512(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 448(BX)
+	VMOVDQU    448(DX), Y3
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x08, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 128(SI)
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x0c, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 192(SI)
+	VMOVDQU    320(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 512(BX)
 	PREFETCHT0 2240(DX)
-	VMOVDQU    320(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 576(BX)
-	VMOVDQU    320(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 640(BX)
-	VMOVDQU    320(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 704(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 576(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 640(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 704(BX)
 	PREFETCHT0 2304(DX)
-	VMOVDQU    384(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 768(BX)
-	VMOVDQU    384(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 832(BX)
+	VMOVDQU    384(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 768(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 832(BX)
 	PREFETCHT0 2368(DX)
-	VMOVDQU    384(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 896(BX)
-	VMOVDQU    384(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 960(BX)
-	VMOVDQU    640(DX), Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 256(SI)
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 320(SI)
-	VMOVDQU    512(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1024(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 896(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 960(BX)
+	VMOVDQU    640(DX), Y3
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x10, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 256(SI)
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x14, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 320(SI)
+	VMOVDQU    512(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1024(BX)
 	PREFETCHT0 2432(DX)
-	VMOVDQU    512(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1088(BX)
-	VMOVDQU    512(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1152(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1088(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1152(BX)
 	PREFETCHT0 2496(DX)
-	VMOVDQU    512(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1216(BX)
-	VMOVDQU    576(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1280(BX)
-	VMOVDQU    576(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1344(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1216(BX)
+	VMOVDQU    576(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1280(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1344(BX)
 	PREFETCHT0 2560(DX)
-	VMOVDQU    576(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1408(BX)
-	VMOVDQU    576(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1472(BX)
-	VMOVDQU    832(DX), Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 384(SI)
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 448(SI)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1408(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1472(BX)
+	VMOVDQU    832(DX), Y3
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x18, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 384(SI)
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x1c, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 448(SI)
 	PREFETCHT0 2624(DX)
-	VMOVDQU    704(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1536(BX)
-	VMOVDQU    704(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1600(BX)
-	VMOVDQU    704(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1664(BX)
+	VMOVDQU    704(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1536(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1600(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1664(BX)
 	PREFETCHT0 2688(DX)
-	VMOVDQU    704(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1728(BX)
-	VMOVDQU    768(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1792(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1728(BX)
+	VMOVDQU    768(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1792(BX)
 	PREFETCHT0 2752(DX)
-	VMOVDQU    768(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1856(BX)
-	VMOVDQU    768(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1920(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1856(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1920(BX)
 	PREFETCHT0 2816(DX)
-	VMOVDQU    768(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1984(BX)
-	VMOVDQU    1024(DX), Y2
-	VMOVDQU    64(DX), Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 512(SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 576(SI)
-	VMOVDQU    896(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2048(BX)
-	VMOVDQU    896(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2112(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1984(BX)
+	VMOVDQU    1024(DX), Y3
+	VMOVDQU    64(DX), Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 512(SI)
+	VMOVDQU    64(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 576(SI)
+	VMOVDQU    896(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2048(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2112(BX)
 	PREFETCHT0 2880(DX)
-	VMOVDQU    896(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2176(BX)
-	VMOVDQU    896(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2240(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2176(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2240(BX)
 	PREFETCHT0 2944(DX)
-	VMOVDQU    960(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2304(BX)
-	VMOVDQU    960(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2368(BX)
-	VMOVDQU    960(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2432(BX)
+	VMOVDQU    960(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2304(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2368(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2432(BX)
 	PREFETCHT0 3008(DX)
-	VMOVDQU    960(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2496(BX)
-	VMOVDQU    1216(DX), Y2
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 640(SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 704(SI)
-	VMOVDQU    1088(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2560(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2496(BX)
+	VMOVDQU    1216(DX), Y3
+	VMOVDQU    64(DX), Y4
+	VPSRLD     $0x08, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 640(SI)
+	VMOVDQU    64(DX), Y4
+	VPSRLD     $0x0c, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 704(SI)
+	VMOVDQU    1088(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2560(BX)
 	PREFETCHT0 3072(DX)
-	VMOVDQU    1088(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2624(BX)
-	VMOVDQU    1088(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2688(BX)
-	VMOVDQU    1088(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2752(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2624(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2688(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2752(BX)
 	PREFETCHT0 3136(DX)
-	VMOVDQU    1152(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2816(BX)
-	VMOVDQU    1152(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2880(BX)
+	VMOVDQU    1152(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2816(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2880(BX)
 	PREFETCHT0 3200(DX)
-	VMOVDQU    1152(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2944(BX)
-	VMOVDQU    1152(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3008(BX)
-	VMOVDQU    1408(DX), Y2
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 768(SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 832(SI)
-	VMOVDQU    1280(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3072(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2944(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3008(BX)
+	VMOVDQU    1408(DX), Y3
+	VMOVDQU    64(DX), Y4
+	VPSRLD     $0x10, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 768(SI)
+	VMOVDQU    64(DX), Y4
+	VPSRLD     $0x14, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 832(SI)
+	VMOVDQU    1280(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3072(BX)
 	PREFETCHT0 3264(DX)
-	VMOVDQU    1280(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3136(BX)
-	VMOVDQU    1280(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3200(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3136(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3200(BX)
 	PREFETCHT0 3328(DX)
-	VMOVDQU    1280(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3264(BX)
-	VMOVDQU    1344(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3328(BX)
-	VMOVDQU    1344(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3392(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3264(BX)
+	VMOVDQU    1344(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3328(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3392(BX)
 	PREFETCHT0 3392(DX)
-	VMOVDQU    1344(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3456(BX)
-	VMOVDQU    1344(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3520(BX)
-	VMOVDQU    1600(DX), Y2
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 896(SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 960(SI)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3456(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3520(BX)
+	VMOVDQU    1600(DX), Y3
+	VMOVDQU    64(DX), Y4
+	VPSRLD     $0x18, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 896(SI)
+	VMOVDQU    64(DX), Y4
+	VPSRLD     $0x1c, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 960(SI)
 	PREFETCHT0 3456(DX)
-	VMOVDQU    1472(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x07, Y2, Y3
+	VMOVDQU    1472(DX), Y4
+	VPSRLD     $0x04, Y4, Y5
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y2
+	VPSLLD     $0x04, Y3, Y6
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y6, Y6
+	VPOR       dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD     $0x03, Y6, Y7
+	VPSHUFB    Y2, Y0, Y2
+	VPSIGNB    Y7, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3584(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
 	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3584(BX)
-	VMOVDQU    1472(DX), Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x03, Y2, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3648(BX)
-	VMOVDQU    1472(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x06, Y2, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3712(BX)
+	VPSLLD     $0x03, Y3, Y7
+	VPSHUFB    Y2, Y0, Y2
+	VPSIGNB    Y7, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3648(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
+	VPSLLD     $0x02, Y6, Y5
+	VPSHUFB    Y2, Y1, Y2
+	VPSIGNB    Y5, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3712(BX)
 	PREFETCHT0 3520(DX)
-	VMOVDQU    1472(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x02, Y2, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3776(BX)
-	VMOVDQU    1536(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x05, Y2, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3840(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
+	VPSLLD     $0x02, Y3, Y4
+	VPSHUFB    Y2, Y1, Y2
+	VPSIGNB    Y4, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3776(BX)
+	VMOVDQU    1536(DX), Y4
+	VPSRLD     $0x04, Y4, Y5
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y2
+	VPSLLD     $0x01, Y6, Y7
+	VPSHUFB    Y2, Y0, Y2
+	VPSIGNB    Y7, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3840(BX)
 	PREFETCHT0 3584(DX)
-	VMOVDQU    1536(DX), Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x01, Y2, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3904(BX)
-	VMOVDQU    1536(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x04, Y2, Y3
-	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3968(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
+	VPSLLD     $0x01, Y3, Y7
+	VPSHUFB    Y2, Y0, Y2
+	VPSIGNB    Y7, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3904(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPSIGNB    Y6, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3968(BX)
 	PREFETCHT0 3648(DX)
-	VMOVDQU    1536(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4032(BX)
-	VCVTPH2PS  16(CX), Y1
-	VMOVDQU    288(DX), Y2
-	VMOVDQU    32(DX), Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 32(SI)
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 96(SI)
-	VMOVDQU    160(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 32(BX)
-	VMOVDQU    160(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 96(BX)
-	VMOVDQU    160(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 160(BX)
-	VMOVDQU    160(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 224(BX)
-	VMOVDQU    224(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 288(BX)
-	VMOVDQU    224(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 352(BX)
-	VMOVDQU    224(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 416(BX)
-	VMOVDQU    224(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 480(BX)
-	VMOVDQU    480(DX), Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 160(SI)
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 224(SI)
-	VMOVDQU    352(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 544(BX)
-	VMOVDQU    352(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 608(BX)
-	VMOVDQU    352(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 672(BX)
-	VMOVDQU    352(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 736(BX)
-	VMOVDQU    416(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 800(BX)
-	VMOVDQU    416(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 864(BX)
-	VMOVDQU    416(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 928(BX)
-	VMOVDQU    416(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 992(BX)
-	VMOVDQU    672(DX), Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 288(SI)
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 352(SI)
-	VMOVDQU    544(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1056(BX)
-	VMOVDQU    544(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1120(BX)
-	VMOVDQU    544(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1184(BX)
-	VMOVDQU    544(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1248(BX)
-	VMOVDQU    608(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1312(BX)
-	VMOVDQU    608(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1376(BX)
-	VMOVDQU    608(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1440(BX)
-	VMOVDQU    608(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1504(BX)
-	VMOVDQU    864(DX), Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 416(SI)
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 480(SI)
-	VMOVDQU    736(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1568(BX)
-	VMOVDQU    736(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1632(BX)
-	VMOVDQU    736(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1696(BX)
-	VMOVDQU    736(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1760(BX)
-	VMOVDQU    800(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1824(BX)
-	VMOVDQU    800(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1888(BX)
-	VMOVDQU    800(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 1952(BX)
-	VMOVDQU    800(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2016(BX)
-	VMOVDQU    1056(DX), Y2
-	VMOVDQU    96(DX), Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 544(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 608(SI)
-	VMOVDQU    928(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2080(BX)
-	VMOVDQU    928(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2144(BX)
-	VMOVDQU    928(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2208(BX)
-	VMOVDQU    928(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2272(BX)
-	VMOVDQU    992(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2336(BX)
-	VMOVDQU    992(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2400(BX)
-	VMOVDQU    992(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2464(BX)
-	VMOVDQU    992(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2528(BX)
-	VMOVDQU    1248(DX), Y2
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 672(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 736(SI)
-	VMOVDQU    1120(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2592(BX)
-	VMOVDQU    1120(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2656(BX)
-	VMOVDQU    1120(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2720(BX)
-	VMOVDQU    1120(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2784(BX)
-	VMOVDQU    1184(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2848(BX)
-	VMOVDQU    1184(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2912(BX)
-	VMOVDQU    1184(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 2976(BX)
-	VMOVDQU    1184(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3040(BX)
-	VMOVDQU    1440(DX), Y2
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 800(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 864(SI)
-	VMOVDQU    1312(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x07, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3104(BX)
-	VMOVDQU    1312(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x03, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3168(BX)
-	VMOVDQU    1312(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x06, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3232(BX)
-	VMOVDQU    1312(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3296(BX)
-	VMOVDQU    1376(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x05, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3360(BX)
-	VMOVDQU    1376(DX), Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3424(BX)
-	VMOVDQU    1376(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x04, Y2, Y4
-	VPOR       dwords_avx2_01010101<>+0(SB), Y4, Y4
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y4, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3488(BX)
-	VMOVDQU    1376(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y3, Y0, Y3
-	VPSIGNB    Y2, Y3, Y3
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y3, Y3
-	VMOVDQU    Y3, 3552(BX)
-	VMOVDQU    1632(DX), Y2
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 928(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avx2_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avx2_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 992(SI)
-	VMOVDQU    1504(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x07, Y2, Y3
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPSIGNB    Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 4032(BX)
+	VCVTPH2PS  16(CX), Y2
+	VMOVDQU    288(DX), Y3
+	VMOVDQU    32(DX), Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 32(SI)
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 96(SI)
+	VMOVDQU    160(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 32(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
 	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3616(BX)
-	VMOVDQU    1504(DX), Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x03, Y2, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 96(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 160(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 224(BX)
+	VMOVDQU    224(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 288(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 352(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 416(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 480(BX)
+	VMOVDQU    480(DX), Y3
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x08, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 160(SI)
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x0c, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 224(SI)
+	VMOVDQU    352(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 544(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
 	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3680(BX)
-	VMOVDQU    1504(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x06, Y2, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 608(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 672(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 736(BX)
+	VMOVDQU    416(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 800(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 864(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 928(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 992(BX)
+	VMOVDQU    672(DX), Y3
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x10, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 288(SI)
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x14, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 352(SI)
+	VMOVDQU    544(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1056(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
 	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3744(BX)
-	VMOVDQU    1504(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x02, Y2, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1120(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1184(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1248(BX)
+	VMOVDQU    608(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1312(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1376(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1440(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1504(BX)
+	VMOVDQU    864(DX), Y3
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x18, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 416(SI)
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x1c, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 480(SI)
+	VMOVDQU    736(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1568(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
 	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3808(BX)
-	VMOVDQU    1568(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x05, Y2, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1632(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1696(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1760(BX)
+	VMOVDQU    800(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1824(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1888(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 1952(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2016(BX)
+	VMOVDQU    1056(DX), Y3
+	VMOVDQU    96(DX), Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 544(SI)
+	VMOVDQU    96(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 608(SI)
+	VMOVDQU    928(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2080(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
 	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3872(BX)
-	VMOVDQU    1568(DX), Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x01, Y2, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2144(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2208(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2272(BX)
+	VMOVDQU    992(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2336(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2400(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2464(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2528(BX)
+	VMOVDQU    1248(DX), Y3
+	VMOVDQU    96(DX), Y4
+	VPSRLD     $0x08, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 672(SI)
+	VMOVDQU    96(DX), Y4
+	VPSRLD     $0x0c, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 736(SI)
+	VMOVDQU    1120(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2592(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
 	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3936(BX)
-	VMOVDQU    1568(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x04, Y2, Y3
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2656(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2720(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2784(BX)
+	VMOVDQU    1184(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2848(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2912(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 2976(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3040(BX)
+	VMOVDQU    1440(DX), Y3
+	VMOVDQU    96(DX), Y4
+	VPSRLD     $0x10, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 800(SI)
+	VMOVDQU    96(DX), Y4
+	VPSRLD     $0x14, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 864(SI)
+	VMOVDQU    1312(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x04, Y3, Y7
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y7, Y7
+	VPOR       dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPSLLD     $0x03, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3104(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
 	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y3, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4000(BX)
-	VMOVDQU    1568(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    Y2, Y2
-	VPOR       dwords_avx2_01010101<>+0(SB), Y2, Y2
-	VPSHUFB    Y1, Y0, Y1
-	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4064(BX)
+	VPSLLD     $0x03, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3168(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y7, Y6
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y6, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3232(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSLLD     $0x02, Y3, Y5
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y5, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3296(BX)
+	VMOVDQU    1376(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avx2_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x01, Y7, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3360(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
+	VPSLLD     $0x01, Y3, Y8
+	VPSHUFB    Y4, Y0, Y4
+	VPSIGNB    Y8, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3424(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y7, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3488(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VPSIGNB    Y3, Y4, Y4
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VMOVDQU    Y4, 3552(BX)
+	VMOVDQU    1632(DX), Y3
+	VMOVDQU    96(DX), Y4
+	VPSRLD     $0x18, Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 928(SI)
+	VMOVDQU    96(DX), Y4
+	VPSRLD     $0x1c, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avx2_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avx2_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 992(SI)
+	VMOVDQU    1504(DX), Y4
+	VPSRLD     $0x04, Y4, Y5
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y2
+	VPSLLD     $0x04, Y3, Y6
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y6, Y6
+	VPOR       dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VPSLLD     $0x03, Y6, Y7
+	VPSHUFB    Y2, Y0, Y2
+	VPSIGNB    Y7, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3616(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
+	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
+	VPOR       dwords_avx2_01010101<>+0(SB), Y3, Y3
+	VPSLLD     $0x03, Y3, Y7
+	VPSHUFB    Y2, Y0, Y2
+	VPSIGNB    Y7, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3680(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
+	VPSLLD     $0x02, Y6, Y5
+	VPSHUFB    Y2, Y1, Y2
+	VPSIGNB    Y5, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3744(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
+	VPSLLD     $0x02, Y3, Y4
+	VPSHUFB    Y2, Y1, Y2
+	VPSIGNB    Y4, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3808(BX)
+	VMOVDQU    1568(DX), Y4
+	VPSRLD     $0x04, Y4, Y5
+	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y2
+	VPSLLD     $0x01, Y6, Y7
+	VPSHUFB    Y2, Y0, Y2
+	VPSIGNB    Y7, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3872(BX)
+	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
+	VPSLLD     $0x01, Y3, Y7
+	VPSHUFB    Y2, Y0, Y2
+	VPSIGNB    Y7, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3936(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPSIGNB    Y6, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 4000(BX)
+	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPSIGNB    Y3, Y2, Y2
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 4064(BX)
 	ADDQ       $0x20, CX
 	ADDQ       $0x00000680, DX
 	ADDQ       $0x00001000, BX

@@ -12,7 +12,8 @@ TEXT ·Gemv_iq2_xxslx16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ    24(AX), DX
 	MOVQ    (AX), BX
 	MOVQ    8(AX), SI
-	VMOVDQU iq2_biased_avxvnni<>+0(SB), Y0
+	VMOVDQU iq2_biased_0_avxvnni<>+0(SB), Y0
+	VMOVDQU iq2_biased_2_avxvnni<>+0(SB), Y1
 
 tile:
 	MOVQ  BX, DI
@@ -20,1426 +21,1266 @@ tile:
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
-	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
 
 block:
-	VCVTPH2PS (DI), Y3
-	VMOVDQU   192(R8), Y4
+	VCVTPH2PS (DI), Y4
+	VMOVDQU   192(R8), Y5
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 40(R9), Y5
-	VMOVDQU      64(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD (R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      64(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 4(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPBROADCASTD 40(R9), Y6
+	VMOVDQU      64(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD (R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 4(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
 	PREFETCHT1   16384(R8)
 	PREFETCHT0   2048(R8)
-	VMOVDQU      64(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 8(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      64(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 12(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      128(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 16(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 8(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 12(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      128(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 16(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
 	PREFETCHT1   16448(R8)
 	PREFETCHT0   2112(R8)
-	VMOVDQU      128(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 20(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      128(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 24(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 20(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 24(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
 	PREFETCHT1   16512(R8)
 	PREFETCHT0   2176(R8)
-	VMOVDQU      128(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 28(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      (R8), Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 32(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 28(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      (R8), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      384(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      384(R8), Y5
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 88(R9), Y5
-	VMOVDQU      256(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 48(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      256(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 52(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPBROADCASTD 88(R9), Y6
+	VMOVDQU      256(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 48(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 52(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
 	PREFETCHT1   16576(R8)
 	PREFETCHT0   2240(R8)
-	VMOVDQU      256(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 56(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      256(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 60(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 56(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 60(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
 	PREFETCHT1   16640(R8)
 	PREFETCHT0   2304(R8)
-	VMOVDQU      320(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 64(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      320(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 68(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      320(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 72(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      320(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 64(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 68(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 72(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
 	PREFETCHT1   16704(R8)
 	PREFETCHT0   2368(R8)
-	VMOVDQU      320(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 76(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      (R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 80(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 76(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      576(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      576(R8), Y5
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 136(R9), Y5
-	VMOVDQU      448(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 96(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPBROADCASTD 136(R9), Y6
+	VMOVDQU      448(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 96(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
 	PREFETCHT1   16768(R8)
 	PREFETCHT0   2432(R8)
-	VMOVDQU      448(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 100(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      448(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 104(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      448(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 108(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 100(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 104(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 108(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
 	PREFETCHT1   16832(R8)
 	PREFETCHT0   2496(R8)
-	VMOVDQU      512(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 112(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      512(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 116(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      512(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 120(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      512(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 112(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 116(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 120(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
 	PREFETCHT1   16896(R8)
 	PREFETCHT0   2560(R8)
-	VMOVDQU      512(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 124(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      (R8), Y4
-	VPSRLD       $0x08, Y4, Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 128(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 124(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      768(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      768(R8), Y5
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 184(R9), Y5
-	VMOVDQU      640(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 144(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPBROADCASTD 184(R9), Y6
+	VMOVDQU      640(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 144(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
 	PREFETCHT1   16960(R8)
 	PREFETCHT0   2624(R8)
-	VMOVDQU      640(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 148(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      640(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 152(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      640(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 156(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 148(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 152(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 156(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
 	PREFETCHT1   17024(R8)
 	PREFETCHT0   2688(R8)
-	VMOVDQU      704(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 160(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      704(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 164(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      704(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 160(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 164(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
 	PREFETCHT1   17088(R8)
 	PREFETCHT0   2752(R8)
-	VMOVDQU      704(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 168(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      704(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 172(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      (R8), Y4
-	VPSRLD       $0x0c, Y4, Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 176(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 168(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 172(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      960(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      960(R8), Y5
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 232(R9), Y5
-	VMOVDQU      832(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 192(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPBROADCASTD 232(R9), Y6
+	VMOVDQU      832(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 192(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
 	PREFETCHT1   17152(R8)
 	PREFETCHT0   2816(R8)
-	VMOVDQU      832(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 196(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      832(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 200(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 196(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 200(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
 	PREFETCHT1   17216(R8)
 	PREFETCHT0   2880(R8)
-	VMOVDQU      832(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 204(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      896(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 208(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      896(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 212(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 204(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      896(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 208(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 212(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
 	PREFETCHT1   17280(R8)
 	PREFETCHT0   2944(R8)
-	VMOVDQU      896(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 216(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      896(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 220(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      (R8), Y4
-	VPSRLD       $0x10, Y4, Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 224(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 216(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 220(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      1152(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      1152(R8), Y5
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 280(R9), Y5
+	VPBROADCASTD 280(R9), Y6
 	PREFETCHT1   17344(R8)
 	PREFETCHT0   3008(R8)
-	VMOVDQU      1024(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 240(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1024(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 244(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1024(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 248(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1024(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 240(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 244(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 248(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
 	PREFETCHT1   17408(R8)
 	PREFETCHT0   3072(R8)
-	VMOVDQU      1024(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 252(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1088(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 256(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1088(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 260(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 252(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1088(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 256(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 260(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
 	PREFETCHT1   17472(R8)
 	PREFETCHT0   3136(R8)
-	VMOVDQU      1088(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 264(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1088(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 268(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      (R8), Y4
-	VPSRLD       $0x14, Y4, Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 272(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 264(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 268(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      1344(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      1344(R8), Y5
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 328(R9), Y5
+	VPBROADCASTD 328(R9), Y6
 	PREFETCHT1   17536(R8)
 	PREFETCHT0   3200(R8)
-	VMOVDQU      1216(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 288(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1216(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 292(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1216(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 296(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1216(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 288(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 292(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 296(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
 	PREFETCHT1   17600(R8)
 	PREFETCHT0   3264(R8)
-	VMOVDQU      1216(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 300(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1280(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 304(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 300(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1280(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 304(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
 	PREFETCHT1   17664(R8)
 	PREFETCHT0   3328(R8)
-	VMOVDQU      1280(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 308(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1280(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 312(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1280(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 316(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      (R8), Y4
-	VPSRLD       $0x18, Y4, Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 320(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 308(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 312(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 316(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVDQU      1536(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      1536(R8), Y5
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 376(R9), Y5
+	VPBROADCASTD 376(R9), Y6
 	PREFETCHT1   17728(R8)
 	PREFETCHT0   3392(R8)
-	VMOVDQU      1408(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 336(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1408(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 340(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VMOVDQU      1408(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 336(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 340(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
 	PREFETCHT1   17792(R8)
 	PREFETCHT0   3456(R8)
-	VMOVDQU      1408(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 344(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1408(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 348(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1472(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 352(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 344(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 348(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1472(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 352(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
 	PREFETCHT1   17856(R8)
 	PREFETCHT0   3520(R8)
-	VMOVDQU      1472(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 356(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1472(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 360(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 356(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 360(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
 	PREFETCHT1   17920(R8)
 	PREFETCHT0   3584(R8)
-	VMOVDQU      1472(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 364(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      (R8), Y4
-	VPSRLD       $0x1c, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 368(R9), Y3
-	VMULPS       Y4, Y3, Y3
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 364(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y3, Y5, Y1
-	VCVTPH2PS    16(DI), Y3
-	VMOVDQU      224(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VCVTPH2PS    16(DI), Y4
+	VMOVDQU      224(R8), Y5
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 40(R9), Y5
-	VMOVDQU      96(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD (R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      96(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 4(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      96(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 8(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      96(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 12(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      160(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 16(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      160(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 20(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      160(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 24(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      160(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 28(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      32(R8), Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 32(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPBROADCASTD 40(R9), Y6
+	VMOVDQU      96(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD (R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 4(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 8(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 12(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      160(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 16(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 20(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 24(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 28(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      32(R8), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      416(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      416(R8), Y5
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 88(R9), Y5
-	VMOVDQU      288(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 48(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      288(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 52(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      288(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 56(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      288(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 60(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      352(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 64(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      352(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 68(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      352(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 72(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      352(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 76(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      32(R8), Y4
-	VPSRLD       $0x04, Y4, Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 80(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPBROADCASTD 88(R9), Y6
+	VMOVDQU      288(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 48(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 52(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 56(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 60(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      352(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 64(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 68(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 72(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 76(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      608(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      608(R8), Y5
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 136(R9), Y5
-	VMOVDQU      480(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 96(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      480(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 100(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      480(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 104(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      480(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 108(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      544(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 112(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      544(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 116(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      544(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 120(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      544(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 124(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      32(R8), Y4
-	VPSRLD       $0x08, Y4, Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 128(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPBROADCASTD 136(R9), Y6
+	VMOVDQU      480(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 96(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 100(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 104(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 108(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      544(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 112(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 116(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 120(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 124(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      800(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      800(R8), Y5
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 184(R9), Y5
-	VMOVDQU      672(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 144(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      672(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 148(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      672(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 152(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      672(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 156(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      736(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 160(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      736(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 164(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      736(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 168(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      736(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 172(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      32(R8), Y4
-	VPSRLD       $0x0c, Y4, Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 176(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPBROADCASTD 184(R9), Y6
+	VMOVDQU      672(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 144(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 148(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 152(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 156(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      736(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 160(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 164(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 168(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 172(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      992(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      992(R8), Y5
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 232(R9), Y5
-	VMOVDQU      864(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 192(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      864(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 196(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      864(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 200(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      864(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 204(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      928(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 208(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      928(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 212(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      928(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 216(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      928(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 220(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      32(R8), Y4
-	VPSRLD       $0x10, Y4, Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 224(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPBROADCASTD 232(R9), Y6
+	VMOVDQU      864(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 192(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 196(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 200(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 204(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      928(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 208(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 212(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 216(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 220(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      1184(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      1184(R8), Y5
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 280(R9), Y5
-	VMOVDQU      1056(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 240(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1056(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 244(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1056(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 248(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1056(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 252(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1120(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 256(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1120(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 260(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1120(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 264(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1120(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 268(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      32(R8), Y4
-	VPSRLD       $0x14, Y4, Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 272(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPBROADCASTD 280(R9), Y6
+	VMOVDQU      1056(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 240(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 244(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 248(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 252(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1120(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 256(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 260(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 264(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 268(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      1376(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      1376(R8), Y5
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 328(R9), Y5
-	VMOVDQU      1248(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 288(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1248(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 292(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1248(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 296(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1248(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 300(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1312(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 304(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1312(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 308(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1312(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 312(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1312(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 316(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      32(R8), Y4
-	VPSRLD       $0x18, Y4, Y4
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 320(R9), Y6
-	VMULPS       Y4, Y6, Y6
+	VPBROADCASTD 328(R9), Y6
+	VMOVDQU      1248(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 288(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 292(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 296(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 300(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1312(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 304(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 308(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 312(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 316(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y2
-	VMOVDQU      1568(R8), Y4
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y7
+	VMULPS       Y5, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y7, Y6, Y3
+	VMOVDQU      1568(R8), Y5
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 376(R9), Y5
-	VMOVDQU      1440(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 336(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1440(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x02, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 340(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1440(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSLLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 344(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1440(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x03, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 348(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1504(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 352(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1504(R8), Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 356(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1504(R8), Y6
-	VPSRLD       $0x06, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x01, Y4, Y7
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 360(R9), Y7
-	LONG $0x504de2c4; BYTE $0xef // VPDPBUSD Y7, Y6, Y5
-	VMOVDQU      1504(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y6, Y6
-	VPSRLD       $0x05, Y4, Y4
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR         Y4, Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 364(R9), Y4
-	LONG $0x504de2c4; BYTE $0xec // VPDPBUSD Y4, Y6, Y5
-	VMOVDQU      32(R8), Y4
-	VPSRLD       $0x1c, Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 368(R9), Y3
-	VMULPS       Y4, Y3, Y3
+	VPBROADCASTD 376(R9), Y6
+	VMOVDQU      1440(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VPSLLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 336(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 340(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 344(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 348(R9), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      1504(R8), Y8
+	VPSRLD       $0x04, Y8, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y7
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 352(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y7
+	VPSRLD       $0x04, Y5, Y10
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
+	VPOR         Y10, Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 356(R9), Y10
+	LONG $0x5045c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y7
+	VPSRLD       $0x02, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 360(R9), Y9
+	LONG $0x5045c2c4; BYTE $0xf1 // VPDPBUSD Y9, Y7, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y7
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 364(R9), Y5
+	LONG $0x5045e2c4; BYTE $0xf5 // VPDPBUSD Y5, Y7, Y6
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x1c, Y5, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y3, Y5, Y2
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x00000180, R9
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000640, R8
 	DECQ         R10
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, 32(CX)
+	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y3, 32(CX)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI
@@ -1448,137 +1289,137 @@ block:
 	VZEROUPPER
 	RET
 
-DATA iq2_levels_avxvnni<>+0(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+1(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+2(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+3(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+4(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+5(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+6(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+7(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+8(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+9(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+10(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+11(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+12(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+13(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+14(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+15(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+16(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+17(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+18(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+19(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+20(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+21(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+22(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+23(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+24(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+25(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+26(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+27(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+28(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+29(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+30(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+31(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+32(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+33(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+34(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+35(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+36(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+37(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+38(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+39(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+40(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+41(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+42(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+43(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+44(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+45(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+46(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+47(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+48(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+49(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+50(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+51(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+52(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+53(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+54(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+55(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+56(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+57(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+58(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+59(SB)/1, $0x00
-DATA iq2_levels_avxvnni<>+60(SB)/1, $0x08
-DATA iq2_levels_avxvnni<>+61(SB)/1, $0x19
-DATA iq2_levels_avxvnni<>+62(SB)/1, $0x2b
-DATA iq2_levels_avxvnni<>+63(SB)/1, $0x00
-GLOBL iq2_levels_avxvnni<>(SB), RODATA|NOPTR, $64
+DATA iq2_biased_0_avxvnni<>+0(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+1(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+2(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+3(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+4(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+5(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+6(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+7(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+8(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+9(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+10(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+11(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+12(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+13(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+14(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+15(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+16(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+17(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+18(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+19(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+20(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+21(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+22(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+23(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+24(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+25(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+26(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+27(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+28(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+29(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+30(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+31(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+32(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+33(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+34(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+35(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+36(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+37(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+38(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+39(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+40(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+41(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+42(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+43(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+44(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+45(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+46(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+47(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+48(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+49(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+50(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+51(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+52(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+53(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+54(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+55(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+56(SB)/1, $0x88
+DATA iq2_biased_0_avxvnni<>+57(SB)/1, $0x99
+DATA iq2_biased_0_avxvnni<>+58(SB)/1, $0xab
+DATA iq2_biased_0_avxvnni<>+59(SB)/1, $0x80
+DATA iq2_biased_0_avxvnni<>+60(SB)/1, $0x78
+DATA iq2_biased_0_avxvnni<>+61(SB)/1, $0x67
+DATA iq2_biased_0_avxvnni<>+62(SB)/1, $0x55
+DATA iq2_biased_0_avxvnni<>+63(SB)/1, $0x80
+GLOBL iq2_biased_0_avxvnni<>(SB), RODATA|NOPTR, $64
 
-DATA iq2_biased_avxvnni<>+0(SB)/1, $0x88
-DATA iq2_biased_avxvnni<>+1(SB)/1, $0x99
-DATA iq2_biased_avxvnni<>+2(SB)/1, $0xab
-DATA iq2_biased_avxvnni<>+3(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+4(SB)/1, $0x78
-DATA iq2_biased_avxvnni<>+5(SB)/1, $0x67
-DATA iq2_biased_avxvnni<>+6(SB)/1, $0x55
-DATA iq2_biased_avxvnni<>+7(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+8(SB)/1, $0x88
-DATA iq2_biased_avxvnni<>+9(SB)/1, $0x99
-DATA iq2_biased_avxvnni<>+10(SB)/1, $0xab
-DATA iq2_biased_avxvnni<>+11(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+12(SB)/1, $0x78
-DATA iq2_biased_avxvnni<>+13(SB)/1, $0x67
-DATA iq2_biased_avxvnni<>+14(SB)/1, $0x55
-DATA iq2_biased_avxvnni<>+15(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+16(SB)/1, $0x88
-DATA iq2_biased_avxvnni<>+17(SB)/1, $0x99
-DATA iq2_biased_avxvnni<>+18(SB)/1, $0xab
-DATA iq2_biased_avxvnni<>+19(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+20(SB)/1, $0x78
-DATA iq2_biased_avxvnni<>+21(SB)/1, $0x67
-DATA iq2_biased_avxvnni<>+22(SB)/1, $0x55
-DATA iq2_biased_avxvnni<>+23(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+24(SB)/1, $0x88
-DATA iq2_biased_avxvnni<>+25(SB)/1, $0x99
-DATA iq2_biased_avxvnni<>+26(SB)/1, $0xab
-DATA iq2_biased_avxvnni<>+27(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+28(SB)/1, $0x78
-DATA iq2_biased_avxvnni<>+29(SB)/1, $0x67
-DATA iq2_biased_avxvnni<>+30(SB)/1, $0x55
-DATA iq2_biased_avxvnni<>+31(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+32(SB)/1, $0x88
-DATA iq2_biased_avxvnni<>+33(SB)/1, $0x99
-DATA iq2_biased_avxvnni<>+34(SB)/1, $0xab
-DATA iq2_biased_avxvnni<>+35(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+36(SB)/1, $0x78
-DATA iq2_biased_avxvnni<>+37(SB)/1, $0x67
-DATA iq2_biased_avxvnni<>+38(SB)/1, $0x55
-DATA iq2_biased_avxvnni<>+39(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+40(SB)/1, $0x88
-DATA iq2_biased_avxvnni<>+41(SB)/1, $0x99
-DATA iq2_biased_avxvnni<>+42(SB)/1, $0xab
-DATA iq2_biased_avxvnni<>+43(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+44(SB)/1, $0x78
-DATA iq2_biased_avxvnni<>+45(SB)/1, $0x67
-DATA iq2_biased_avxvnni<>+46(SB)/1, $0x55
-DATA iq2_biased_avxvnni<>+47(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+48(SB)/1, $0x88
-DATA iq2_biased_avxvnni<>+49(SB)/1, $0x99
-DATA iq2_biased_avxvnni<>+50(SB)/1, $0xab
-DATA iq2_biased_avxvnni<>+51(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+52(SB)/1, $0x78
-DATA iq2_biased_avxvnni<>+53(SB)/1, $0x67
-DATA iq2_biased_avxvnni<>+54(SB)/1, $0x55
-DATA iq2_biased_avxvnni<>+55(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+56(SB)/1, $0x88
-DATA iq2_biased_avxvnni<>+57(SB)/1, $0x99
-DATA iq2_biased_avxvnni<>+58(SB)/1, $0xab
-DATA iq2_biased_avxvnni<>+59(SB)/1, $0x80
-DATA iq2_biased_avxvnni<>+60(SB)/1, $0x78
-DATA iq2_biased_avxvnni<>+61(SB)/1, $0x67
-DATA iq2_biased_avxvnni<>+62(SB)/1, $0x55
-DATA iq2_biased_avxvnni<>+63(SB)/1, $0x80
-GLOBL iq2_biased_avxvnni<>(SB), RODATA|NOPTR, $64
+DATA iq2_biased_2_avxvnni<>+0(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+1(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+2(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+3(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+4(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+5(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+6(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+7(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+8(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+9(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+10(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+11(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+12(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+13(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+14(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+15(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+16(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+17(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+18(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+19(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+20(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+21(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+22(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+23(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+24(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+25(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+26(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+27(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+28(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+29(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+30(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+31(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+32(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+33(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+34(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+35(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+36(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+37(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+38(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+39(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+40(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+41(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+42(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+43(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+44(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+45(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+46(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+47(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+48(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+49(SB)/1, $0x88
+DATA iq2_biased_2_avxvnni<>+50(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+51(SB)/1, $0x78
+DATA iq2_biased_2_avxvnni<>+52(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+53(SB)/1, $0x99
+DATA iq2_biased_2_avxvnni<>+54(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+55(SB)/1, $0x67
+DATA iq2_biased_2_avxvnni<>+56(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+57(SB)/1, $0xab
+DATA iq2_biased_2_avxvnni<>+58(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+59(SB)/1, $0x55
+DATA iq2_biased_2_avxvnni<>+60(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+61(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+62(SB)/1, $0x80
+DATA iq2_biased_2_avxvnni<>+63(SB)/1, $0x80
+GLOBL iq2_biased_2_avxvnni<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avxvnni_03030303<>+0(SB)/4, $0x03030303
 DATA dwords_avxvnni_03030303<>+4(SB)/4, $0x03030303
@@ -1615,6 +1456,42 @@ DATA dwords_avxvnni_04040404<>+52(SB)/4, $0x04040404
 DATA dwords_avxvnni_04040404<>+56(SB)/4, $0x04040404
 DATA dwords_avxvnni_04040404<>+60(SB)/4, $0x04040404
 GLOBL dwords_avxvnni_04040404<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avxvnni_0c0c0c0c<>+0(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+4(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+8(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+12(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+16(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+20(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+24(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+28(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+32(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+36(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+40(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+44(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+48(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+52(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+56(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+60(SB)/4, $0x0c0c0c0c
+GLOBL dwords_avxvnni_0c0c0c0c<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avxvnni_02020202<>+0(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+4(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+8(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+12(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+16(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+20(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+24(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+28(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+32(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+36(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+40(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+44(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+48(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+52(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+56(SB)/4, $0x02020202
+DATA dwords_avxvnni_02020202<>+60(SB)/4, $0x02020202
+GLOBL dwords_avxvnni_02020202<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avxvnni_0000000f<>+0(SB)/4, $0x0000000f
 DATA dwords_avxvnni_0000000f<>+4(SB)/4, $0x0000000f
@@ -1673,12 +1550,11 @@ GLOBL dwords_avxvnni_3e800000<>(SB), RODATA|NOPTR, $64
 // func Gemv_iq2_xxslx16_q8x_16x2_avxvnni(a *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·Gemv_iq2_xxslx16_q8x_16x2_avxvnni(SB), NOSPLIT, $0-8
-	MOVQ    a+0(FP), AX
-	MOVQ    56(AX), CX
-	MOVQ    24(AX), DX
-	MOVQ    (AX), BX
-	MOVQ    8(AX), SI
-	VMOVDQU iq2_biased_avxvnni<>+0(SB), Y0
+	MOVQ a+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 24(AX), DX
+	MOVQ (AX), BX
+	MOVQ 8(AX), SI
 
 tile:
 	MOVQ  BX, DI
@@ -1686,1766 +1562,1734 @@ tile:
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R11
+	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
 
 block:
-	VCVTPH2PS (DI), Y5
-	VMOVDQU   192(R8), Y6
+	VCVTPH2PS (DI), Y4
+	VMOVDQU   192(R8), Y5
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 40(R9), Y7
-	VPBROADCASTD 40(R9)(R10*1), Y8
+	VPBROADCASTD 40(R9), Y6
+	VPBROADCASTD 40(R9)(R10*1), Y7
 	VMOVDQU      64(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD (R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD (R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      64(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 4(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 4(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD (R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD (R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 4(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 4(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
 	PREFETCHT1   16384(R8)
 	PREFETCHT0   2048(R8)
-	VMOVDQU      64(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 8(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 8(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      64(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 12(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 12(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 12(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 12(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      128(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 16(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 16(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 16(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 16(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
 	PREFETCHT1   16448(R8)
 	PREFETCHT0   2112(R8)
-	VMOVDQU      128(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 20(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 20(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      128(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 20(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 20(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 24(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 24(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
 	PREFETCHT1   16512(R8)
 	PREFETCHT0   2176(R8)
-	VMOVDQU      128(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 28(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 28(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      (R8), Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 28(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 28(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      (R8), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 32(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 32(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 32(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      384(R8), Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      384(R8), Y5
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 88(R9), Y7
-	VPBROADCASTD 88(R9)(R10*1), Y8
+	VPBROADCASTD 88(R9), Y6
+	VPBROADCASTD 88(R9)(R10*1), Y7
 	VMOVDQU      256(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 48(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 48(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      256(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 52(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 52(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 48(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 48(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 52(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 52(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
 	PREFETCHT1   16576(R8)
 	PREFETCHT0   2240(R8)
-	VMOVDQU      256(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 56(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 56(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      256(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 60(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 60(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 60(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 60(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	PREFETCHT1   16640(R8)
 	PREFETCHT0   2304(R8)
 	VMOVDQU      320(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 64(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 64(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      320(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 68(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 68(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      320(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 64(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 64(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 68(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 68(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 72(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 72(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
 	PREFETCHT1   16704(R8)
 	PREFETCHT0   2368(R8)
-	VMOVDQU      320(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 76(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 76(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 76(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 76(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 80(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 80(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 80(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      576(R8), Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      576(R8), Y5
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 136(R9), Y7
-	VPBROADCASTD 136(R9)(R10*1), Y8
+	VPBROADCASTD 136(R9), Y6
+	VPBROADCASTD 136(R9)(R10*1), Y7
 	VMOVDQU      448(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 96(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 96(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 96(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 96(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
 	PREFETCHT1   16768(R8)
 	PREFETCHT0   2432(R8)
-	VMOVDQU      448(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 100(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 100(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      448(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 100(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 100(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 104(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 104(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      448(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 108(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 108(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 108(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 108(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	PREFETCHT1   16832(R8)
 	PREFETCHT0   2496(R8)
 	VMOVDQU      512(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 112(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 112(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      512(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 116(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 116(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      512(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 112(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 112(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 116(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 116(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 120(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 120(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
 	PREFETCHT1   16896(R8)
 	PREFETCHT0   2560(R8)
-	VMOVDQU      512(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 124(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 124(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x08, Y6, Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 124(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 124(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 128(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 128(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 128(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      768(R8), Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      768(R8), Y5
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 184(R9), Y7
-	VPBROADCASTD 184(R9)(R10*1), Y8
+	VPBROADCASTD 184(R9), Y6
+	VPBROADCASTD 184(R9)(R10*1), Y7
 	VMOVDQU      640(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 144(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 144(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 144(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 144(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
 	PREFETCHT1   16960(R8)
 	PREFETCHT0   2624(R8)
-	VMOVDQU      640(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 148(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 148(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      640(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 148(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 148(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 152(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 152(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      640(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 156(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 156(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 156(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 156(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	PREFETCHT1   17024(R8)
 	PREFETCHT0   2688(R8)
 	VMOVDQU      704(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 160(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 160(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      704(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 164(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 164(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 160(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 160(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 164(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 164(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
 	PREFETCHT1   17088(R8)
 	PREFETCHT0   2752(R8)
-	VMOVDQU      704(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 168(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 168(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      704(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 172(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 172(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x0c, Y6, Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 172(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 172(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 176(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 176(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 176(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      960(R8), Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      960(R8), Y5
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 232(R9), Y7
-	VPBROADCASTD 232(R9)(R10*1), Y8
+	VPBROADCASTD 232(R9), Y6
+	VPBROADCASTD 232(R9)(R10*1), Y7
 	VMOVDQU      832(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 192(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 192(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 192(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 192(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
 	PREFETCHT1   17152(R8)
 	PREFETCHT0   2816(R8)
-	VMOVDQU      832(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 196(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 196(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      832(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 196(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 196(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 200(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 200(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
 	PREFETCHT1   17216(R8)
 	PREFETCHT0   2880(R8)
-	VMOVDQU      832(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 204(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 204(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 204(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 204(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      896(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 208(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 208(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      896(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 212(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 212(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 208(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 208(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 212(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 212(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
 	PREFETCHT1   17280(R8)
 	PREFETCHT0   2944(R8)
-	VMOVDQU      896(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 216(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 216(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      896(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 220(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 220(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x10, Y6, Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 220(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 220(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 224(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 224(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 224(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      1152(R8), Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      1152(R8), Y5
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 280(R9), Y7
-	VPBROADCASTD 280(R9)(R10*1), Y8
+	VPBROADCASTD 280(R9), Y6
+	VPBROADCASTD 280(R9)(R10*1), Y7
 	PREFETCHT1   17344(R8)
 	PREFETCHT0   3008(R8)
 	VMOVDQU      1024(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 240(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 240(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1024(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 244(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 244(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1024(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 240(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 240(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 244(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 244(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 248(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 248(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
 	PREFETCHT1   17408(R8)
 	PREFETCHT0   3072(R8)
-	VMOVDQU      1024(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 252(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 252(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 252(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 252(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      1088(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 256(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 256(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1088(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 260(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 260(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 256(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 256(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 260(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 260(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
 	PREFETCHT1   17472(R8)
 	PREFETCHT0   3136(R8)
-	VMOVDQU      1088(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 264(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 264(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1088(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 268(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 268(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x14, Y6, Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 268(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 268(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 272(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 272(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 272(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      1344(R8), Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      1344(R8), Y5
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 328(R9), Y7
-	VPBROADCASTD 328(R9)(R10*1), Y8
+	VPBROADCASTD 328(R9), Y6
+	VPBROADCASTD 328(R9)(R10*1), Y7
 	PREFETCHT1   17536(R8)
 	PREFETCHT0   3200(R8)
 	VMOVDQU      1216(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 288(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 288(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1216(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 292(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 292(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1216(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 288(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 288(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 292(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 292(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 296(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 296(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
 	PREFETCHT1   17600(R8)
 	PREFETCHT0   3264(R8)
-	VMOVDQU      1216(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 300(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 300(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 300(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 300(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      1280(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 304(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 304(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 304(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 304(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
 	PREFETCHT1   17664(R8)
 	PREFETCHT0   3328(R8)
-	VMOVDQU      1280(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 308(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 308(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1280(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 308(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 308(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 312(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 312(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1280(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 316(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 316(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x18, Y6, Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 316(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 316(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 320(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 320(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y1
-	VBROADCASTSS 320(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VMOVDQU      1536(R8), Y6
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      1536(R8), Y5
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 376(R9), Y7
-	VPBROADCASTD 376(R9)(R10*1), Y8
+	VPBROADCASTD 376(R9), Y6
+	VPBROADCASTD 376(R9)(R10*1), Y7
 	PREFETCHT1   17728(R8)
 	PREFETCHT0   3392(R8)
 	VMOVDQU      1408(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 336(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 336(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1408(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 340(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 340(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 336(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 336(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 340(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 340(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
 	PREFETCHT1   17792(R8)
 	PREFETCHT0   3456(R8)
-	VMOVDQU      1408(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 344(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 344(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1408(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 348(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 348(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 348(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 348(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      1472(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 352(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 352(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 352(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 352(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
 	PREFETCHT1   17856(R8)
 	PREFETCHT0   3520(R8)
-	VMOVDQU      1472(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 356(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 356(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1472(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 356(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 356(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 360(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
 	PREFETCHT1   17920(R8)
 	PREFETCHT0   3584(R8)
-	VMOVDQU      1472(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 364(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 364(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      (R8), Y6
-	VPSRLD       $0x1c, Y6, Y6
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 364(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 364(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 368(R9), Y5
-	VMULPS       Y6, Y5, Y5
+	VFMADD231PS  Y4, Y6, Y0
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y5, Y4, Y4
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y1
-	VBROADCASTSS 368(R9)(R10*1), Y5
-	VMULPS       Y6, Y5, Y5
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y5, Y8, Y2
-	VCVTPH2PS    16(DI), Y5
-	VMOVDQU      224(R8), Y6
+	VFMADD231PS  Y4, Y7, Y1
+	VCVTPH2PS    16(DI), Y4
+	VMOVDQU      224(R8), Y5
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 40(R9), Y7
-	VPBROADCASTD 40(R9)(R10*1), Y8
+	VPBROADCASTD 40(R9), Y6
+	VPBROADCASTD 40(R9)(R10*1), Y7
 	VMOVDQU      96(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD (R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD (R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      96(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 4(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 4(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      96(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD (R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD (R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 4(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 4(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 8(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 8(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      96(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 12(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 12(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 12(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 12(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      160(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 16(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 16(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      160(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 20(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 20(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      160(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 16(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 16(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 20(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 20(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 24(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 24(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      160(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 28(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 28(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      32(R8), Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 28(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 28(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      32(R8), Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 32(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 32(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 32(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      416(R8), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      416(R8), Y5
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 88(R9), Y7
-	VPBROADCASTD 88(R9)(R10*1), Y8
+	VPBROADCASTD 88(R9), Y6
+	VPBROADCASTD 88(R9)(R10*1), Y7
 	VMOVDQU      288(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 48(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 48(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      288(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 52(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 52(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      288(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 48(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 48(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 52(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 52(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 56(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 56(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      288(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 60(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 60(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 60(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 60(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      352(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 64(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 64(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      352(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 68(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 68(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      352(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 64(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 64(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 68(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 68(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 72(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 72(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      352(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 76(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 76(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 76(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 76(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 80(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 80(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 80(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      608(R8), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      608(R8), Y5
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 136(R9), Y7
-	VPBROADCASTD 136(R9)(R10*1), Y8
+	VPBROADCASTD 136(R9), Y6
+	VPBROADCASTD 136(R9)(R10*1), Y7
 	VMOVDQU      480(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 96(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 96(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      480(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 100(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 100(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      480(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 96(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 96(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 100(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 100(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 104(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 104(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      480(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 108(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 108(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 108(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 108(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      544(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 112(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 112(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      544(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 116(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 116(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      544(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 112(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 112(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 116(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 116(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 120(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 120(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      544(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 124(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 124(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x08, Y6, Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 124(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 124(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x08, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 128(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 128(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 128(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 128(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      800(R8), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      800(R8), Y5
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 184(R9), Y7
-	VPBROADCASTD 184(R9)(R10*1), Y8
+	VPBROADCASTD 184(R9), Y6
+	VPBROADCASTD 184(R9)(R10*1), Y7
 	VMOVDQU      672(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 144(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 144(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      672(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 148(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 148(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      672(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 144(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 144(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 148(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 148(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 152(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 152(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      672(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 156(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 156(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 156(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 156(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      736(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 160(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 160(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      736(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 164(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 164(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      736(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 160(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 160(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 164(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 164(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 168(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 168(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      736(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 172(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 172(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x0c, Y6, Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 172(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 172(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x0c, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 176(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 176(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 176(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      992(R8), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      992(R8), Y5
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 232(R9), Y7
-	VPBROADCASTD 232(R9)(R10*1), Y8
+	VPBROADCASTD 232(R9), Y6
+	VPBROADCASTD 232(R9)(R10*1), Y7
 	VMOVDQU      864(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 192(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 192(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      864(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 196(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 196(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      864(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 192(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 192(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 196(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 196(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 200(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 200(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      864(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 204(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 204(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 204(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 204(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      928(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 208(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 208(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      928(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 212(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 212(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      928(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 208(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 208(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 212(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 212(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 216(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 216(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      928(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 220(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 220(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x10, Y6, Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 220(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 220(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 224(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 224(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 224(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 224(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      1184(R8), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      1184(R8), Y5
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 280(R9), Y7
-	VPBROADCASTD 280(R9)(R10*1), Y8
+	VPBROADCASTD 280(R9), Y6
+	VPBROADCASTD 280(R9)(R10*1), Y7
 	VMOVDQU      1056(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 240(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 240(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1056(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 244(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 244(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1056(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 240(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 240(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 244(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 244(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 248(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 248(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1056(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 252(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 252(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 252(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 252(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      1120(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 256(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 256(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1120(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 260(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 260(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1120(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 256(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 256(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 260(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 260(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 264(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 264(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1120(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 268(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 268(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x14, Y6, Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 268(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 268(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x14, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 272(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 272(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 272(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      1376(R8), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      1376(R8), Y5
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 328(R9), Y7
-	VPBROADCASTD 328(R9)(R10*1), Y8
+	VPBROADCASTD 328(R9), Y6
+	VPBROADCASTD 328(R9)(R10*1), Y7
 	VMOVDQU      1248(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 288(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 288(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1248(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 292(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 292(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1248(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 288(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 288(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 292(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 292(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 296(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 296(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1248(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 300(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 300(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 300(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 300(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      1312(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 304(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 304(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1312(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 308(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 308(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1312(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 304(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 304(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 308(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 308(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 312(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 312(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1312(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 316(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 316(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x18, Y6, Y6
-	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y6, Y6
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 316(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 316(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x18, Y5, Y5
+	VPAND        dwords_avxvnni_0000000f<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 320(R9), Y8
+	VMULPS       Y5, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 320(R9)(R10*1), Y6
 	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 320(R9), Y9
-	VMULPS       Y6, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y9, Y7, Y3
-	VBROADCASTSS 320(R9)(R10*1), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VMOVDQU      1568(R8), Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      1568(R8), Y5
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 376(R9), Y7
-	VPBROADCASTD 376(R9)(R10*1), Y8
+	VPBROADCASTD 376(R9), Y6
+	VPBROADCASTD 376(R9)(R10*1), Y7
 	VMOVDQU      1440(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 336(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 336(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1440(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x02, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 340(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 340(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1440(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSLLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VPSLLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 336(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 336(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x02, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 340(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 340(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 344(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 344(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1440(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x03, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 348(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 348(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y9
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y9
+	VPSHUFB      Y8, Y9, Y8
+	VPBROADCASTD 348(R9), Y9
+	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPBROADCASTD 348(R9)(R10*1), Y9
+	LONG $0x503dc2c4; BYTE $0xf9 // VPDPBUSD Y9, Y8, Y7
 	VMOVDQU      1504(R8), Y9
-	VPSRLD       $0x04, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VMOVDQU      Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 352(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 352(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1504(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x04, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 356(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPBROADCASTD 356(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1504(R8), Y9
-	VPSRLD       $0x06, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x01, Y6, Y10
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y10, Y10
-	VPOR         Y10, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y10, Y8
+	VMOVDQU      Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 352(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 352(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y8
+	VPSRLD       $0x04, Y5, Y11
+	VPAND        dwords_avxvnni_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y8, Y8
+	VMOVDQU      iq2_biased_0_avxvnni<>+0(SB), Y11
+	VPSHUFB      Y8, Y11, Y8
+	VPBROADCASTD 356(R9), Y11
+	LONG $0x503dc2c4; BYTE $0xf3 // VPDPBUSD Y11, Y8, Y6
+	VPBROADCASTD 356(R9)(R10*1), Y11
+	LONG $0x503dc2c4; BYTE $0xfb // VPDPBUSD Y11, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y10, Y8
+	VPSRLD       $0x02, Y5, Y10
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y10
+	VPSHUFB      Y8, Y10, Y8
 	VPBROADCASTD 360(R9), Y10
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
 	VPBROADCASTD 360(R9)(R10*1), Y10
-	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
-	VMOVDQU      1504(R8), Y9
-	VPSRLD       $0x02, Y9, Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPSRLD       $0x05, Y6, Y6
-	VPAND        dwords_avxvnni_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y9, Y9
-	VPSHUFB      Y9, Y0, Y9
-	VPBROADCASTD 364(R9), Y6
-	LONG $0x5035e2c4; BYTE $0xfe // VPDPBUSD Y6, Y9, Y7
-	VPBROADCASTD 364(R9)(R10*1), Y6
-	LONG $0x503562c4; BYTE $0xc6 // VPDPBUSD Y6, Y9, Y8
-	VMOVDQU      32(R8), Y6
-	VPSRLD       $0x1c, Y6, Y6
+	LONG $0x503dc2c4; BYTE $0xfa // VPDPBUSD Y10, Y8, Y7
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y8
+	VPSRLD       $0x06, Y5, Y5
+	VPAND        dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR         Y5, Y8, Y8
+	VMOVDQU      iq2_biased_2_avxvnni<>+0(SB), Y5
+	VPSHUFB      Y8, Y5, Y8
+	VPBROADCASTD 364(R9), Y5
+	LONG $0x503de2c4; BYTE $0xf5 // VPDPBUSD Y5, Y8, Y6
+	VPBROADCASTD 364(R9)(R10*1), Y5
+	LONG $0x503de2c4; BYTE $0xfd // VPDPBUSD Y5, Y8, Y7
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x1c, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y5, Y5
+	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
 	VCVTDQ2PS    Y6, Y6
-	VADDPS       dwords_avxvnni_3f000000<>+0(SB), Y6, Y6
-	VMULPS       dwords_avxvnni_3e800000<>+0(SB), Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VBROADCASTSS 368(R9), Y5
-	VMULPS       Y6, Y5, Y5
+	VFMADD231PS  Y4, Y6, Y2
+	VBROADCASTSS 368(R9)(R10*1), Y4
+	VMULPS       Y5, Y4, Y4
 	VCVTDQ2PS    Y7, Y7
-	VFMADD231PS  Y5, Y7, Y3
-	VBROADCASTSS 368(R9)(R10*1), Y5
-	VMULPS       Y6, Y5, Y5
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  Y5, Y8, Y4
+	VFMADD231PS  Y4, Y7, Y3
 	ADDQ         $0x00000180, R9
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000640, R8
 	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, (CX)(DI*1)
-	VMOVUPS      Y3, 32(CX)
-	VMOVUPS      Y4, 32(CX)(DI*1)
+	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y2, 32(CX)
+	VMOVUPS      Y3, 32(CX)(DI*1)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI
@@ -3463,1168 +3307,1009 @@ TEXT ·Expand_iq2_xxslx16_codes_16x32_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ    72(AX), BX
 	MOVQ    80(AX), SI
 	MOVQ    32(AX), AX
-	VMOVDQU iq2_biased_avxvnni<>+0(SB), Y0
+	VMOVDQU iq2_biased_0_avxvnni<>+0(SB), Y0
+	VMOVDQU iq2_biased_2_avxvnni<>+0(SB), Y1
 
 block:
-	VCVTPH2PS  (CX), Y1
-	VMOVDQU    192(DX), Y2
-	VMOVDQU    (DX), Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, (SI)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, (BX)
-	VMOVDQU    64(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 64(BX)
+	VCVTPH2PS  (CX), Y2
+	VMOVDQU    192(DX), Y3
+	VMOVDQU    (DX), Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, (SI)
+	VMOVDQU    64(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, (BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 64(BX)
 	PREFETCHT0 2048(DX)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 128(BX)
-	VMOVDQU    64(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 192(BX)
-	VMOVDQU    128(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 256(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 128(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 192(BX)
+	VMOVDQU    128(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 256(BX)
 	PREFETCHT0 2112(DX)
-	VMOVDQU    128(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 320(BX)
-	VMOVDQU    128(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 384(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 320(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 384(BX)
 	PREFETCHT0 2176(DX)
-	VMOVDQU    128(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 448(BX)
-	VMOVDQU    384(DX), Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 64(SI)
-	VMOVDQU    256(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 512(BX)
-	VMOVDQU    256(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 576(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 448(BX)
+	VMOVDQU    384(DX), Y3
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 64(SI)
+	VMOVDQU    256(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 512(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 576(BX)
 	PREFETCHT0 2240(DX)
-	VMOVDQU    256(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 640(BX)
-	VMOVDQU    256(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 704(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 640(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 704(BX)
 	PREFETCHT0 2304(DX)
-	VMOVDQU    320(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 768(BX)
-	VMOVDQU    320(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 832(BX)
-	VMOVDQU    320(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 896(BX)
+	VMOVDQU    320(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 768(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 832(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 896(BX)
 	PREFETCHT0 2368(DX)
-	VMOVDQU    320(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 960(BX)
-	VMOVDQU    576(DX), Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 128(SI)
-	VMOVDQU    448(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1024(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 960(BX)
+	VMOVDQU    576(DX), Y3
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x08, Y4, Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 128(SI)
+	VMOVDQU    448(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1024(BX)
 	PREFETCHT0 2432(DX)
-	VMOVDQU    448(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1088(BX)
-	VMOVDQU    448(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1152(BX)
-	VMOVDQU    448(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1216(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1088(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1152(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1216(BX)
 	PREFETCHT0 2496(DX)
-	VMOVDQU    512(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1280(BX)
-	VMOVDQU    512(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1344(BX)
-	VMOVDQU    512(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1408(BX)
+	VMOVDQU    512(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1280(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1344(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1408(BX)
 	PREFETCHT0 2560(DX)
-	VMOVDQU    512(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1472(BX)
-	VMOVDQU    768(DX), Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 192(SI)
-	VMOVDQU    640(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1536(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1472(BX)
+	VMOVDQU    768(DX), Y3
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x0c, Y4, Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 192(SI)
+	VMOVDQU    640(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1536(BX)
 	PREFETCHT0 2624(DX)
-	VMOVDQU    640(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1600(BX)
-	VMOVDQU    640(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1664(BX)
-	VMOVDQU    640(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1728(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1600(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1664(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1728(BX)
 	PREFETCHT0 2688(DX)
-	VMOVDQU    704(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1792(BX)
-	VMOVDQU    704(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1856(BX)
+	VMOVDQU    704(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1792(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1856(BX)
 	PREFETCHT0 2752(DX)
-	VMOVDQU    704(DX), Y3
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1920(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1920(BX)
-	VMOVDQU    704(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1984(BX)
-	VMOVDQU    960(DX), Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 256(SI)
-	VMOVDQU    832(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2048(BX)
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1984(BX)
+	VMOVDQU    960(DX), Y3
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x10, Y4, Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 256(SI)
+	VMOVDQU    832(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2048(BX)
 	PREFETCHT0 2816(DX)
-	VMOVDQU    832(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2112(BX)
-	VMOVDQU    832(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2176(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2112(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2176(BX)
 	PREFETCHT0 2880(DX)
-	VMOVDQU    832(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2240(BX)
-	VMOVDQU    896(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2304(BX)
-	VMOVDQU    896(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2368(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2240(BX)
+	VMOVDQU    896(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2304(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2368(BX)
 	PREFETCHT0 2944(DX)
-	VMOVDQU    896(DX), Y3
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2432(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2432(BX)
-	VMOVDQU    896(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2496(BX)
-	VMOVDQU    1152(DX), Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 320(SI)
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2496(BX)
+	VMOVDQU    1152(DX), Y3
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x14, Y4, Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 320(SI)
 	PREFETCHT0 3008(DX)
-	VMOVDQU    1024(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2560(BX)
-	VMOVDQU    1024(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2624(BX)
-	VMOVDQU    1024(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2688(BX)
+	VMOVDQU    1024(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2560(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2624(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2688(BX)
 	PREFETCHT0 3072(DX)
-	VMOVDQU    1024(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2752(BX)
-	VMOVDQU    1088(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2816(BX)
-	VMOVDQU    1088(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2880(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2752(BX)
+	VMOVDQU    1088(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2816(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2880(BX)
 	PREFETCHT0 3136(DX)
-	VMOVDQU    1088(DX), Y3
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2944(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2944(BX)
-	VMOVDQU    1088(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3008(BX)
-	VMOVDQU    1344(DX), Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 384(SI)
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 3008(BX)
+	VMOVDQU    1344(DX), Y3
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x18, Y4, Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 384(SI)
 	PREFETCHT0 3200(DX)
-	VMOVDQU    1216(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3072(BX)
-	VMOVDQU    1216(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3136(BX)
-	VMOVDQU    1216(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3200(BX)
+	VMOVDQU    1216(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 3072(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 3136(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 3200(BX)
 	PREFETCHT0 3264(DX)
-	VMOVDQU    1216(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3264(BX)
-	VMOVDQU    1280(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3328(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 3264(BX)
+	VMOVDQU    1280(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 3328(BX)
 	PREFETCHT0 3328(DX)
-	VMOVDQU    1280(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3392(BX)
-	VMOVDQU    1280(DX), Y3
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 3392(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 3456(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3456(BX)
-	VMOVDQU    1280(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3520(BX)
-	VMOVDQU    1536(DX), Y2
-	VMOVDQU    (DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 448(SI)
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 3520(BX)
+	VMOVDQU    1536(DX), Y3
+	VMOVDQU    (DX), Y4
+	VPSRLD     $0x1c, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 448(SI)
 	PREFETCHT0 3392(DX)
-	VMOVDQU    1408(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x02, Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3584(BX)
-	VMOVDQU    1408(DX), Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSRLD     $0x02, Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3648(BX)
+	VMOVDQU    1408(DX), Y4
+	VPSRLD     $0x04, Y4, Y5
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y2
+	VPSLLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR       Y6, Y2, Y2
+	VPSHUFB    Y2, Y0, Y2
+	VMOVDQU    Y2, 3584(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y4, Y2
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR       Y6, Y2, Y2
+	VPSHUFB    Y2, Y0, Y2
+	VMOVDQU    Y2, 3648(BX)
 	PREFETCHT0 3456(DX)
-	VMOVDQU    1408(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x01, Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3712(BX)
-	VMOVDQU    1408(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSRLD     $0x03, Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3776(BX)
-	VMOVDQU    1472(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3840(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y2
+	VMOVDQU    Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VMOVDQU    Y2, 3712(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y2
+	VPSRLD     $0x04, Y3, Y4
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y4, Y4
+	VPOR       Y4, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VMOVDQU    Y2, 3776(BX)
+	VMOVDQU    1472(DX), Y4
+	VPSRLD     $0x04, Y4, Y5
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y2
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR       Y6, Y2, Y2
+	VPSHUFB    Y2, Y0, Y2
+	VMOVDQU    Y2, 3840(BX)
 	PREFETCHT0 3520(DX)
-	VMOVDQU    1472(DX), Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSRLD     $0x04, Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3904(BX)
-	VMOVDQU    1472(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSRLD     $0x01, Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3968(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y4, Y2
+	VPSRLD     $0x04, Y3, Y6
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR       Y6, Y2, Y2
+	VPSHUFB    Y2, Y0, Y2
+	VMOVDQU    Y2, 3904(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y2
+	VPSRLD     $0x02, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VMOVDQU    Y2, 3968(BX)
 	PREFETCHT0 3584(DX)
-	VMOVDQU    1472(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 4032(BX)
-	VCVTPH2PS  16(CX), Y1
-	VMOVDQU    224(DX), Y2
-	VMOVDQU    32(DX), Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 32(SI)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 32(BX)
-	VMOVDQU    96(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 96(BX)
-	VMOVDQU    96(DX), Y3
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y2
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 160(BX)
-	VMOVDQU    96(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 224(BX)
-	VMOVDQU    160(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 288(BX)
-	VMOVDQU    160(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 352(BX)
-	VMOVDQU    160(DX), Y3
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VMOVDQU    Y2, 4032(BX)
+	VCVTPH2PS  16(CX), Y2
+	VMOVDQU    224(DX), Y3
+	VMOVDQU    32(DX), Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 32(SI)
+	VMOVDQU    96(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 32(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 96(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 160(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 224(BX)
+	VMOVDQU    160(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 288(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 352(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 416(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 416(BX)
-	VMOVDQU    160(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 480(BX)
-	VMOVDQU    416(DX), Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 96(SI)
-	VMOVDQU    288(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 544(BX)
-	VMOVDQU    288(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 608(BX)
-	VMOVDQU    288(DX), Y3
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 480(BX)
+	VMOVDQU    416(DX), Y3
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 96(SI)
+	VMOVDQU    288(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 544(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 608(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 672(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 736(BX)
+	VMOVDQU    352(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 800(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 864(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 928(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 672(BX)
-	VMOVDQU    288(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 736(BX)
-	VMOVDQU    352(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 800(BX)
-	VMOVDQU    352(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 864(BX)
-	VMOVDQU    352(DX), Y3
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 992(BX)
+	VMOVDQU    608(DX), Y3
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x08, Y4, Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 160(SI)
+	VMOVDQU    480(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1056(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1120(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1184(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1248(BX)
+	VMOVDQU    544(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1312(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1376(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1440(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 928(BX)
-	VMOVDQU    352(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 992(BX)
-	VMOVDQU    608(DX), Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x08, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 160(SI)
-	VMOVDQU    480(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1056(BX)
-	VMOVDQU    480(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1120(BX)
-	VMOVDQU    480(DX), Y3
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1504(BX)
+	VMOVDQU    800(DX), Y3
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x0c, Y4, Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 224(SI)
+	VMOVDQU    672(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1568(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1632(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1696(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1760(BX)
+	VMOVDQU    736(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1824(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 1888(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 1952(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1184(BX)
-	VMOVDQU    480(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1248(BX)
-	VMOVDQU    544(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1312(BX)
-	VMOVDQU    544(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1376(BX)
-	VMOVDQU    544(DX), Y3
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2016(BX)
+	VMOVDQU    992(DX), Y3
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x10, Y4, Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 288(SI)
+	VMOVDQU    864(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2080(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2144(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2208(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2272(BX)
+	VMOVDQU    928(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2336(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2400(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2464(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1440(BX)
-	VMOVDQU    544(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1504(BX)
-	VMOVDQU    800(DX), Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x0c, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 224(SI)
-	VMOVDQU    672(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1568(BX)
-	VMOVDQU    672(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1632(BX)
-	VMOVDQU    672(DX), Y3
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2528(BX)
+	VMOVDQU    1184(DX), Y3
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x14, Y4, Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 352(SI)
+	VMOVDQU    1056(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2592(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2656(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2720(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2784(BX)
+	VMOVDQU    1120(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2848(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 2912(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 2976(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1696(BX)
-	VMOVDQU    672(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1760(BX)
-	VMOVDQU    736(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1824(BX)
-	VMOVDQU    736(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1888(BX)
-	VMOVDQU    736(DX), Y3
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 3040(BX)
+	VMOVDQU    1376(DX), Y3
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x18, Y4, Y4
+	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 416(SI)
+	VMOVDQU    1248(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VPSLLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 3104(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x02, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 3168(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 3232(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 3296(BX)
+	VMOVDQU    1312(DX), Y5
+	VPSRLD     $0x04, Y5, Y6
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y6, Y4
+	VMOVDQU    Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 3360(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y4
+	VPSRLD     $0x04, Y3, Y7
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y7, Y7
+	VPOR       Y7, Y4, Y4
+	VPSHUFB    Y4, Y0, Y4
+	VMOVDQU    Y4, 3424(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y6, Y4
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y6, Y6
+	VPOR       Y6, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 3488(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 1952(BX)
-	VMOVDQU    736(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2016(BX)
-	VMOVDQU    992(DX), Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x10, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 288(SI)
-	VMOVDQU    864(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2080(BX)
-	VMOVDQU    864(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2144(BX)
-	VMOVDQU    864(DX), Y3
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y4, Y4
+	VPSHUFB    Y4, Y1, Y4
+	VMOVDQU    Y4, 3552(BX)
+	VMOVDQU    1568(DX), Y3
+	VMOVDQU    32(DX), Y4
+	VPSRLD     $0x1c, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y4, Y4
+	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 480(SI)
+	VMOVDQU    1440(DX), Y4
+	VPSRLD     $0x04, Y4, Y5
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y2
+	VPSLLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR       Y6, Y2, Y2
+	VPSHUFB    Y2, Y0, Y2
+	VMOVDQU    Y2, 3616(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y4, Y2
+	VPSRLD     $0x02, Y3, Y6
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR       Y6, Y2, Y2
+	VPSHUFB    Y2, Y0, Y2
+	VMOVDQU    Y2, 3680(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y2
+	VMOVDQU    Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VMOVDQU    Y2, 3744(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y2
+	VPSRLD     $0x04, Y3, Y4
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y4, Y4
+	VPOR       Y4, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VMOVDQU    Y2, 3808(BX)
+	VMOVDQU    1504(DX), Y4
+	VPSRLD     $0x04, Y4, Y5
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y5, Y2
+	VMOVDQU    Y3, Y6
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR       Y6, Y2, Y2
+	VPSHUFB    Y2, Y0, Y2
+	VMOVDQU    Y2, 3872(BX)
+	VPAND      dwords_avxvnni_03030303<>+0(SB), Y4, Y2
+	VPSRLD     $0x04, Y3, Y6
+	VPAND      dwords_avxvnni_04040404<>+0(SB), Y6, Y6
+	VPOR       Y6, Y2, Y2
+	VPSHUFB    Y2, Y0, Y2
+	VMOVDQU    Y2, 3936(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y5, Y2
+	VPSRLD     $0x02, Y3, Y5
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y5, Y5
+	VPOR       Y5, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VMOVDQU    Y2, 4000(BX)
+	VPAND      dwords_avxvnni_0c0c0c0c<>+0(SB), Y4, Y2
 	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2208(BX)
-	VMOVDQU    864(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2272(BX)
-	VMOVDQU    928(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2336(BX)
-	VMOVDQU    928(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2400(BX)
-	VMOVDQU    928(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2464(BX)
-	VMOVDQU    928(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2528(BX)
-	VMOVDQU    1184(DX), Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x14, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 352(SI)
-	VMOVDQU    1056(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2592(BX)
-	VMOVDQU    1056(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2656(BX)
-	VMOVDQU    1056(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2720(BX)
-	VMOVDQU    1056(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2784(BX)
-	VMOVDQU    1120(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2848(BX)
-	VMOVDQU    1120(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2912(BX)
-	VMOVDQU    1120(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 2976(BX)
-	VMOVDQU    1120(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3040(BX)
-	VMOVDQU    1376(DX), Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x18, Y3, Y3
-	VPAND      dwords_avxvnni_0000000f<>+0(SB), Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 416(SI)
-	VMOVDQU    1248(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3104(BX)
-	VMOVDQU    1248(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x02, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3168(BX)
-	VMOVDQU    1248(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSLLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3232(BX)
-	VMOVDQU    1248(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x03, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3296(BX)
-	VMOVDQU    1312(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3360(BX)
-	VMOVDQU    1312(DX), Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3424(BX)
-	VMOVDQU    1312(DX), Y3
-	VPSRLD     $0x06, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x01, Y2, Y4
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y4, Y4
-	VPOR       Y4, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3488(BX)
-	VMOVDQU    1312(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y3, Y3
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y3, Y3
-	VPSHUFB    Y3, Y0, Y3
-	VMOVDQU    Y3, 3552(BX)
-	VMOVDQU    1568(DX), Y2
-	VMOVDQU    32(DX), Y3
-	VPSRLD     $0x1c, Y3, Y3
-	VCVTDQ2PS  Y3, Y3
-	VADDPS     dwords_avxvnni_3f000000<>+0(SB), Y3, Y3
-	VMULPS     dwords_avxvnni_3e800000<>+0(SB), Y3, Y3
-	VMULPS     Y1, Y3, Y3
-	VMOVUPS    Y3, 480(SI)
-	VMOVDQU    1440(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x02, Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3616(BX)
-	VMOVDQU    1440(DX), Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSRLD     $0x02, Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3680(BX)
-	VMOVDQU    1440(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSLLD     $0x01, Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3744(BX)
-	VMOVDQU    1440(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSRLD     $0x03, Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3808(BX)
-	VMOVDQU    1504(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3872(BX)
-	VMOVDQU    1504(DX), Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSRLD     $0x04, Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 3936(BX)
-	VMOVDQU    1504(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSRLD     $0x01, Y2, Y3
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 4000(BX)
-	VMOVDQU    1504(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPSRLD     $0x05, Y2, Y2
-	VPAND      dwords_avxvnni_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VMOVDQU    Y1, 4064(BX)
+	VPAND      dwords_avxvnni_02020202<>+0(SB), Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VMOVDQU    Y2, 4064(BX)
 	ADDQ       $0x20, CX
 	ADDQ       $0x00000640, DX
 	ADDQ       $0x00001000, BX

@@ -36,20 +36,19 @@ block:
 	VPBROADCASTD (R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	PREFETCHT1   16384(R8)
 	PREFETCHT0   2048(R8)
-	VMOVDQU      128(R8), Y5
+	VMOVDQU      128(R8), Y4
 	VMOVDQU      128(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 4(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	VMOVDQU      192(R8), Y5
 	VMOVDQU      192(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
@@ -59,19 +58,18 @@ block:
 	VPBROADCASTD 8(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   16448(R8)
 	PREFETCHT0   2112(R8)
 	VMOVDQU      256(R8), Y5
-	VMOVDQU      256(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      256(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 12(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 12(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      64(R8), Y5
@@ -83,19 +81,18 @@ block:
 	VPBROADCASTD 16(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   16512(R8)
 	PREFETCHT0   2176(R8)
 	VMOVDQU      128(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      128(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      128(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 20(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 20(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      192(R8), Y5
@@ -107,19 +104,18 @@ block:
 	VPBROADCASTD 24(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   16576(R8)
 	PREFETCHT0   2240(R8)
 	VMOVDQU      256(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      256(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      256(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 28(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      (R8), Y5
@@ -143,20 +139,19 @@ block:
 	VPBROADCASTD 48(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	PREFETCHT1   16640(R8)
 	PREFETCHT0   2304(R8)
-	VMOVDQU      384(R8), Y5
+	VMOVDQU      384(R8), Y4
 	VMOVDQU      384(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 52(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	VMOVDQU      448(R8), Y5
 	VMOVDQU      448(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
@@ -166,19 +161,18 @@ block:
 	VPBROADCASTD 56(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   16704(R8)
 	PREFETCHT0   2368(R8)
 	VMOVDQU      512(R8), Y5
-	VMOVDQU      512(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      512(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 60(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 60(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      320(R8), Y5
@@ -190,19 +184,18 @@ block:
 	VPBROADCASTD 64(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   16768(R8)
 	PREFETCHT0   2432(R8)
 	VMOVDQU      384(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      384(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      384(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 68(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 68(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      448(R8), Y5
@@ -214,19 +207,18 @@ block:
 	VPBROADCASTD 72(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   16832(R8)
 	PREFETCHT0   2496(R8)
 	VMOVDQU      512(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      512(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      512(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 76(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 76(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      (R8), Y5
@@ -251,20 +243,19 @@ block:
 	VPBROADCASTD 96(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	PREFETCHT1   16896(R8)
 	PREFETCHT0   2560(R8)
-	VMOVDQU      640(R8), Y5
+	VMOVDQU      640(R8), Y4
 	VMOVDQU      640(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 100(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	VMOVDQU      704(R8), Y5
 	VMOVDQU      704(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
@@ -274,19 +265,18 @@ block:
 	VPBROADCASTD 104(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   16960(R8)
 	PREFETCHT0   2624(R8)
 	VMOVDQU      768(R8), Y5
-	VMOVDQU      768(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      768(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 108(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 108(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      576(R8), Y5
@@ -298,19 +288,18 @@ block:
 	VPBROADCASTD 112(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   17024(R8)
 	PREFETCHT0   2688(R8)
 	VMOVDQU      640(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      640(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      640(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 116(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 116(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      704(R8), Y5
@@ -322,19 +311,18 @@ block:
 	VPBROADCASTD 120(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   17088(R8)
 	PREFETCHT0   2752(R8)
 	VMOVDQU      768(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      768(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      768(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 124(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 124(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      (R8), Y5
@@ -359,20 +347,19 @@ block:
 	VPBROADCASTD 144(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	PREFETCHT1   17152(R8)
 	PREFETCHT0   2816(R8)
-	VMOVDQU      896(R8), Y5
+	VMOVDQU      896(R8), Y4
 	VMOVDQU      896(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 148(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	VMOVDQU      960(R8), Y5
 	VMOVDQU      960(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
@@ -382,19 +369,18 @@ block:
 	VPBROADCASTD 152(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   17216(R8)
 	PREFETCHT0   2880(R8)
 	VMOVDQU      1024(R8), Y5
-	VMOVDQU      1024(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1024(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 156(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 156(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      832(R8), Y5
@@ -406,19 +392,18 @@ block:
 	VPBROADCASTD 160(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   17280(R8)
 	PREFETCHT0   2944(R8)
 	VMOVDQU      896(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      896(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      896(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 164(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 164(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      960(R8), Y5
@@ -430,19 +415,18 @@ block:
 	VPBROADCASTD 168(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   17344(R8)
 	PREFETCHT0   3008(R8)
 	VMOVDQU      1024(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1024(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1024(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 172(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 172(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      (R8), Y5
@@ -469,18 +453,17 @@ block:
 	VPBROADCASTD 192(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      1152(R8), Y5
+	VMOVDQU      1152(R8), Y4
 	VMOVDQU      1152(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 196(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	PREFETCHT1   17472(R8)
 	PREFETCHT0   3136(R8)
 	VMOVDQU      1216(R8), Y5
@@ -492,17 +475,16 @@ block:
 	VPBROADCASTD 200(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1280(R8), Y5
-	VMOVDQU      1280(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1280(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 204(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 204(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   17536(R8)
@@ -516,17 +498,16 @@ block:
 	VPBROADCASTD 208(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1152(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1152(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1152(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 212(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 212(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   17600(R8)
@@ -540,17 +521,16 @@ block:
 	VPBROADCASTD 216(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1280(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1280(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1280(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 220(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 220(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      (R8), Y5
@@ -577,18 +557,17 @@ block:
 	VPBROADCASTD 240(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      1408(R8), Y5
+	VMOVDQU      1408(R8), Y4
 	VMOVDQU      1408(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 244(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	PREFETCHT1   17728(R8)
 	PREFETCHT0   3392(R8)
 	VMOVDQU      1472(R8), Y5
@@ -600,17 +579,16 @@ block:
 	VPBROADCASTD 248(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1536(R8), Y5
-	VMOVDQU      1536(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1536(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 252(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 252(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   17792(R8)
@@ -624,17 +602,16 @@ block:
 	VPBROADCASTD 256(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1408(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1408(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1408(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 260(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 260(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   17856(R8)
@@ -648,17 +625,16 @@ block:
 	VPBROADCASTD 264(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1536(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1536(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1536(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 268(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 268(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      (R8), Y5
@@ -685,18 +661,17 @@ block:
 	VPBROADCASTD 288(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      1664(R8), Y5
+	VMOVDQU      1664(R8), Y4
 	VMOVDQU      1664(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 292(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	PREFETCHT1   17984(R8)
 	PREFETCHT0   3648(R8)
 	VMOVDQU      1728(R8), Y5
@@ -708,17 +683,16 @@ block:
 	VPBROADCASTD 296(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1792(R8), Y5
-	VMOVDQU      1792(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1792(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 300(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 300(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   18048(R8)
@@ -732,17 +706,16 @@ block:
 	VPBROADCASTD 304(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1664(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1664(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1664(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 308(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 308(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   18112(R8)
@@ -756,17 +729,16 @@ block:
 	VPBROADCASTD 312(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1792(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1792(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1792(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 316(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 316(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      (R8), Y5
@@ -793,18 +765,17 @@ block:
 	VPBROADCASTD 336(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      1920(R8), Y5
+	VMOVDQU      1920(R8), Y4
 	VMOVDQU      1920(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 340(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	PREFETCHT1   18240(R8)
 	PREFETCHT0   3904(R8)
 	VMOVDQU      1984(R8), Y5
@@ -816,17 +787,16 @@ block:
 	VPBROADCASTD 344(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      2048(R8), Y5
-	VMOVDQU      2048(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      2048(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 348(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 348(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   18304(R8)
@@ -840,17 +810,16 @@ block:
 	VPBROADCASTD 352(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1920(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1920(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1920(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 356(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 356(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   18368(R8)
@@ -864,19 +833,18 @@ block:
 	VPBROADCASTD 360(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	PREFETCHT1   18432(R8)
 	PREFETCHT0   4096(R8)
 	VMOVDQU      2048(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      2048(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      2048(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 364(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 364(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      (R8), Y5
@@ -901,18 +869,17 @@ block:
 	VPBROADCASTD (R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      160(R8), Y5
+	VMOVDQU      160(R8), Y4
 	VMOVDQU      160(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 4(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	VMOVDQU      224(R8), Y5
 	VMOVDQU      224(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
@@ -922,17 +889,16 @@ block:
 	VPBROADCASTD 8(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      288(R8), Y5
-	VMOVDQU      288(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      288(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 12(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 12(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      96(R8), Y5
@@ -944,17 +910,16 @@ block:
 	VPBROADCASTD 16(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      160(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      160(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      160(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 20(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 20(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      224(R8), Y5
@@ -966,17 +931,16 @@ block:
 	VPBROADCASTD 24(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      288(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      288(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      288(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 28(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 28(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      32(R8), Y5
@@ -1000,18 +964,17 @@ block:
 	VPBROADCASTD 48(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      416(R8), Y5
+	VMOVDQU      416(R8), Y4
 	VMOVDQU      416(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 52(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	VMOVDQU      480(R8), Y5
 	VMOVDQU      480(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
@@ -1021,17 +984,16 @@ block:
 	VPBROADCASTD 56(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      544(R8), Y5
-	VMOVDQU      544(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      544(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 60(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 60(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      352(R8), Y5
@@ -1043,17 +1005,16 @@ block:
 	VPBROADCASTD 64(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      416(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      416(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      416(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 68(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 68(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      480(R8), Y5
@@ -1065,17 +1026,16 @@ block:
 	VPBROADCASTD 72(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      544(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      544(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      544(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 76(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 76(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      32(R8), Y5
@@ -1100,18 +1060,17 @@ block:
 	VPBROADCASTD 96(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      672(R8), Y5
+	VMOVDQU      672(R8), Y4
 	VMOVDQU      672(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 100(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	VMOVDQU      736(R8), Y5
 	VMOVDQU      736(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
@@ -1121,17 +1080,16 @@ block:
 	VPBROADCASTD 104(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      800(R8), Y5
-	VMOVDQU      800(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      800(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 108(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 108(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      608(R8), Y5
@@ -1143,17 +1101,16 @@ block:
 	VPBROADCASTD 112(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      672(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      672(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      672(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 116(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 116(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      736(R8), Y5
@@ -1165,17 +1122,16 @@ block:
 	VPBROADCASTD 120(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      800(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      800(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      800(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 124(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 124(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      32(R8), Y5
@@ -1200,18 +1156,17 @@ block:
 	VPBROADCASTD 144(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      928(R8), Y5
+	VMOVDQU      928(R8), Y4
 	VMOVDQU      928(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 148(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	VMOVDQU      992(R8), Y5
 	VMOVDQU      992(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
@@ -1221,17 +1176,16 @@ block:
 	VPBROADCASTD 152(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1056(R8), Y5
-	VMOVDQU      1056(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1056(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 156(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 156(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      864(R8), Y5
@@ -1243,17 +1197,16 @@ block:
 	VPBROADCASTD 160(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      928(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      928(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      928(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 164(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 164(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      992(R8), Y5
@@ -1265,17 +1218,16 @@ block:
 	VPBROADCASTD 168(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1056(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1056(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1056(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 172(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 172(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      32(R8), Y5
@@ -1300,18 +1252,17 @@ block:
 	VPBROADCASTD 192(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      1184(R8), Y5
+	VMOVDQU      1184(R8), Y4
 	VMOVDQU      1184(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 196(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	VMOVDQU      1248(R8), Y5
 	VMOVDQU      1248(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
@@ -1321,17 +1272,16 @@ block:
 	VPBROADCASTD 200(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1312(R8), Y5
-	VMOVDQU      1312(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1312(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 204(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 204(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1120(R8), Y5
@@ -1343,17 +1293,16 @@ block:
 	VPBROADCASTD 208(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1184(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1184(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1184(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 212(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 212(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1248(R8), Y5
@@ -1365,17 +1314,16 @@ block:
 	VPBROADCASTD 216(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1312(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1312(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1312(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 220(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 220(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      32(R8), Y5
@@ -1400,18 +1348,17 @@ block:
 	VPBROADCASTD 240(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      1440(R8), Y5
+	VMOVDQU      1440(R8), Y4
 	VMOVDQU      1440(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 244(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	VMOVDQU      1504(R8), Y5
 	VMOVDQU      1504(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
@@ -1421,17 +1368,16 @@ block:
 	VPBROADCASTD 248(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1568(R8), Y5
-	VMOVDQU      1568(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1568(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 252(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 252(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1376(R8), Y5
@@ -1443,17 +1389,16 @@ block:
 	VPBROADCASTD 256(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1440(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1440(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1440(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 260(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 260(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1504(R8), Y5
@@ -1465,17 +1410,16 @@ block:
 	VPBROADCASTD 264(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1568(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1568(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1568(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 268(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 268(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      32(R8), Y5
@@ -1500,18 +1444,17 @@ block:
 	VPBROADCASTD 288(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      1696(R8), Y5
+	VMOVDQU      1696(R8), Y4
 	VMOVDQU      1696(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 292(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	VMOVDQU      1760(R8), Y5
 	VMOVDQU      1760(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
@@ -1521,17 +1464,16 @@ block:
 	VPBROADCASTD 296(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1824(R8), Y5
-	VMOVDQU      1824(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1824(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 300(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 300(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1632(R8), Y5
@@ -1543,17 +1485,16 @@ block:
 	VPBROADCASTD 304(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1696(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1696(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1696(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 308(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 308(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1760(R8), Y5
@@ -1565,17 +1506,16 @@ block:
 	VPBROADCASTD 312(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1824(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1824(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1824(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 316(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 316(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      32(R8), Y5
@@ -1600,18 +1540,17 @@ block:
 	VPBROADCASTD 336(R9), Y6
 	VPSIGNB      Y5, Y6, Y5
 	VPMADDUBSW   Y5, Y4, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
-	VMOVDQU      1952(R8), Y5
+	VMOVDQU      1952(R8), Y4
 	VMOVDQU      1952(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
 	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
+	VPSHUFB      Y4, Y0, Y4
 	VPBROADCASTD 340(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
+	VPMADDUBSW   Y6, Y4, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y4
 	VMOVDQU      2016(R8), Y5
 	VMOVDQU      2016(R8), Y6
 	VPSLLD       $0x04, Y6, Y6
@@ -1621,17 +1560,16 @@ block:
 	VPBROADCASTD 344(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      2080(R8), Y5
-	VMOVDQU      2080(R8), Y6
-	VPSLLD       $0x04, Y6, Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      2080(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 348(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 348(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1888(R8), Y5
@@ -1643,17 +1581,16 @@ block:
 	VPBROADCASTD 352(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      1952(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      1952(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      1952(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 356(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 356(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      2016(R8), Y5
@@ -1665,17 +1602,16 @@ block:
 	VPBROADCASTD 360(R9), Y7
 	VPSIGNB      Y6, Y7, Y6
 	VPMADDUBSW   Y6, Y5, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VPADDD       Y6, Y4, Y4
 	VMOVDQU      2080(R8), Y5
 	VPSRLD       $0x04, Y5, Y5
-	VMOVDQU      2080(R8), Y6
-	VPOR         dwords_avx2_01010101<>+0(SB), Y6, Y6
+	VMOVDQU      2080(R8), Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
 	VPSHUFB      Y5, Y0, Y5
-	VPBROADCASTD 364(R9), Y7
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPBROADCASTD 364(R9), Y8
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPADDW       Y7, Y6, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VMOVDQU      32(R8), Y5
@@ -1885,20 +1821,18 @@ block:
 	VCVTPH2PS (DI), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      64(R8), Y7
 	VMOVDQU      64(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      64(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD (R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD (R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	PREFETCHT1   16384(R8)
 	PREFETCHT0   2048(R8)
 	VMOVDQU      128(R8), Y8
@@ -1910,13 +1844,13 @@ block:
 	VPBROADCASTD 4(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 4(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VMOVDQU      192(R8), Y8
 	VMOVDQU      192(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -1926,29 +1860,27 @@ block:
 	VPBROADCASTD 8(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 8(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 8(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   16448(R8)
 	PREFETCHT0   2112(R8)
 	VMOVDQU      256(R8), Y8
-	VMOVDQU      256(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      256(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 12(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 12(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 12(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      64(R8), Y8
@@ -1960,29 +1892,27 @@ block:
 	VPBROADCASTD 16(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 16(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 16(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   16512(R8)
 	PREFETCHT0   2176(R8)
 	VMOVDQU      128(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      128(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      128(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 20(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 20(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 20(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      192(R8), Y8
@@ -1994,29 +1924,27 @@ block:
 	VPBROADCASTD 24(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 24(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   16576(R8)
 	PREFETCHT0   2240(R8)
 	VMOVDQU      256(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      256(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      256(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 28(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 28(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 28(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      (R8), Y8
@@ -2035,20 +1963,18 @@ block:
 	VFMADD231PS  Y6, Y7, Y2
 
 	// sub-block 1, scale 0
-	VMOVDQU      320(R8), Y7
 	VMOVDQU      320(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      320(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 48(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 48(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	PREFETCHT1   16640(R8)
 	PREFETCHT0   2304(R8)
 	VMOVDQU      384(R8), Y8
@@ -2060,13 +1986,13 @@ block:
 	VPBROADCASTD 52(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 52(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VMOVDQU      448(R8), Y8
 	VMOVDQU      448(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -2076,29 +2002,27 @@ block:
 	VPBROADCASTD 56(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 56(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 56(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   16704(R8)
 	PREFETCHT0   2368(R8)
 	VMOVDQU      512(R8), Y8
-	VMOVDQU      512(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      512(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 60(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 60(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 60(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      320(R8), Y8
@@ -2110,29 +2034,27 @@ block:
 	VPBROADCASTD 64(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 64(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 64(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   16768(R8)
 	PREFETCHT0   2432(R8)
 	VMOVDQU      384(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      384(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      384(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 68(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 68(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 68(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      448(R8), Y8
@@ -2144,29 +2066,27 @@ block:
 	VPBROADCASTD 72(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 72(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   16832(R8)
 	PREFETCHT0   2496(R8)
 	VMOVDQU      512(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      512(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      512(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 76(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 76(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 76(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      (R8), Y8
@@ -2186,20 +2106,18 @@ block:
 	VFMADD231PS  Y6, Y7, Y2
 
 	// sub-block 2, scale 0
-	VMOVDQU      576(R8), Y7
 	VMOVDQU      576(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      576(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 96(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 96(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	PREFETCHT1   16896(R8)
 	PREFETCHT0   2560(R8)
 	VMOVDQU      640(R8), Y8
@@ -2211,13 +2129,13 @@ block:
 	VPBROADCASTD 100(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 100(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VMOVDQU      704(R8), Y8
 	VMOVDQU      704(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -2227,29 +2145,27 @@ block:
 	VPBROADCASTD 104(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 104(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 104(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   16960(R8)
 	PREFETCHT0   2624(R8)
 	VMOVDQU      768(R8), Y8
-	VMOVDQU      768(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      768(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 108(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 108(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 108(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      576(R8), Y8
@@ -2261,29 +2177,27 @@ block:
 	VPBROADCASTD 112(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 112(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 112(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   17024(R8)
 	PREFETCHT0   2688(R8)
 	VMOVDQU      640(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      640(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      640(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 116(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 116(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 116(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      704(R8), Y8
@@ -2295,29 +2209,27 @@ block:
 	VPBROADCASTD 120(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 120(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   17088(R8)
 	PREFETCHT0   2752(R8)
 	VMOVDQU      768(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      768(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      768(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 124(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 124(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 124(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      (R8), Y8
@@ -2337,20 +2249,18 @@ block:
 	VFMADD231PS  Y6, Y7, Y2
 
 	// sub-block 3, scale 0
-	VMOVDQU      832(R8), Y7
 	VMOVDQU      832(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      832(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 144(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 144(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	PREFETCHT1   17152(R8)
 	PREFETCHT0   2816(R8)
 	VMOVDQU      896(R8), Y8
@@ -2362,13 +2272,13 @@ block:
 	VPBROADCASTD 148(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 148(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VMOVDQU      960(R8), Y8
 	VMOVDQU      960(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -2378,29 +2288,27 @@ block:
 	VPBROADCASTD 152(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 152(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 152(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   17216(R8)
 	PREFETCHT0   2880(R8)
 	VMOVDQU      1024(R8), Y8
-	VMOVDQU      1024(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1024(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 156(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 156(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 156(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      832(R8), Y8
@@ -2412,29 +2320,27 @@ block:
 	VPBROADCASTD 160(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 160(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 160(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   17280(R8)
 	PREFETCHT0   2944(R8)
 	VMOVDQU      896(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      896(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      896(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 164(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 164(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 164(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      960(R8), Y8
@@ -2446,29 +2352,27 @@ block:
 	VPBROADCASTD 168(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 168(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   17344(R8)
 	PREFETCHT0   3008(R8)
 	VMOVDQU      1024(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1024(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1024(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 172(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 172(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 172(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      (R8), Y8
@@ -2490,20 +2394,18 @@ block:
 	// sub-block 4, scale 0
 	PREFETCHT1   17408(R8)
 	PREFETCHT0   3072(R8)
-	VMOVDQU      1088(R8), Y7
 	VMOVDQU      1088(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      1088(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 192(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 192(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	VMOVDQU      1152(R8), Y8
 	VMOVDQU      1152(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -2513,13 +2415,13 @@ block:
 	VPBROADCASTD 196(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 196(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	PREFETCHT1   17472(R8)
 	PREFETCHT0   3136(R8)
 	VMOVDQU      1216(R8), Y8
@@ -2531,27 +2433,25 @@ block:
 	VPBROADCASTD 200(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 200(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 200(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1280(R8), Y8
-	VMOVDQU      1280(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1280(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 204(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 204(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 204(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   17536(R8)
@@ -2565,27 +2465,25 @@ block:
 	VPBROADCASTD 208(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 208(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 208(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1152(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1152(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1152(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 212(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 212(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 212(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   17600(R8)
@@ -2599,27 +2497,25 @@ block:
 	VPBROADCASTD 216(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 216(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1280(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1280(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1280(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 220(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 220(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 220(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      (R8), Y8
@@ -2641,20 +2537,18 @@ block:
 	// sub-block 5, scale 0
 	PREFETCHT1   17664(R8)
 	PREFETCHT0   3328(R8)
-	VMOVDQU      1344(R8), Y7
 	VMOVDQU      1344(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      1344(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 240(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 240(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	VMOVDQU      1408(R8), Y8
 	VMOVDQU      1408(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -2664,13 +2558,13 @@ block:
 	VPBROADCASTD 244(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 244(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	PREFETCHT1   17728(R8)
 	PREFETCHT0   3392(R8)
 	VMOVDQU      1472(R8), Y8
@@ -2682,27 +2576,25 @@ block:
 	VPBROADCASTD 248(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 248(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 248(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1536(R8), Y8
-	VMOVDQU      1536(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1536(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 252(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 252(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 252(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   17792(R8)
@@ -2716,27 +2608,25 @@ block:
 	VPBROADCASTD 256(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 256(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 256(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1408(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1408(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1408(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 260(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 260(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 260(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   17856(R8)
@@ -2750,27 +2640,25 @@ block:
 	VPBROADCASTD 264(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 264(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1536(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1536(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1536(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 268(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 268(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 268(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      (R8), Y8
@@ -2792,20 +2680,18 @@ block:
 	// sub-block 6, scale 0
 	PREFETCHT1   17920(R8)
 	PREFETCHT0   3584(R8)
-	VMOVDQU      1600(R8), Y7
 	VMOVDQU      1600(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      1600(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 288(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 288(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	VMOVDQU      1664(R8), Y8
 	VMOVDQU      1664(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -2815,13 +2701,13 @@ block:
 	VPBROADCASTD 292(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 292(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	PREFETCHT1   17984(R8)
 	PREFETCHT0   3648(R8)
 	VMOVDQU      1728(R8), Y8
@@ -2833,27 +2719,25 @@ block:
 	VPBROADCASTD 296(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 296(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 296(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1792(R8), Y8
-	VMOVDQU      1792(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1792(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 300(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 300(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 300(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   18048(R8)
@@ -2867,27 +2751,25 @@ block:
 	VPBROADCASTD 304(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 304(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 304(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1664(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1664(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1664(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 308(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 308(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 308(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   18112(R8)
@@ -2901,27 +2783,25 @@ block:
 	VPBROADCASTD 312(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 312(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1792(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1792(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1792(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 316(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 316(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 316(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      (R8), Y8
@@ -2943,20 +2823,18 @@ block:
 	// sub-block 7, scale 0
 	PREFETCHT1   18176(R8)
 	PREFETCHT0   3840(R8)
-	VMOVDQU      1856(R8), Y7
 	VMOVDQU      1856(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      1856(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 336(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 336(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	VMOVDQU      1920(R8), Y8
 	VMOVDQU      1920(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -2966,13 +2844,13 @@ block:
 	VPBROADCASTD 340(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 340(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	PREFETCHT1   18240(R8)
 	PREFETCHT0   3904(R8)
 	VMOVDQU      1984(R8), Y8
@@ -2984,27 +2862,25 @@ block:
 	VPBROADCASTD 344(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 344(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 344(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      2048(R8), Y8
-	VMOVDQU      2048(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      2048(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 348(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 348(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 348(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   18304(R8)
@@ -3018,27 +2894,25 @@ block:
 	VPBROADCASTD 352(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 352(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 352(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1920(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1920(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1920(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 356(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 356(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 356(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   18368(R8)
@@ -3052,29 +2926,27 @@ block:
 	VPBROADCASTD 360(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 360(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	PREFETCHT1   18432(R8)
 	PREFETCHT0   4096(R8)
 	VMOVDQU      2048(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      2048(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      2048(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 364(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 364(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 364(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      (R8), Y8
@@ -3094,20 +2966,18 @@ block:
 	VCVTPH2PS    16(DI), Y5
 
 	// sub-block 0, scale 0
-	VMOVDQU      96(R8), Y7
 	VMOVDQU      96(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      96(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD (R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD (R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	VMOVDQU      160(R8), Y8
 	VMOVDQU      160(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3117,13 +2987,13 @@ block:
 	VPBROADCASTD 4(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 4(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VMOVDQU      224(R8), Y8
 	VMOVDQU      224(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3133,27 +3003,25 @@ block:
 	VPBROADCASTD 8(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 8(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 8(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      288(R8), Y8
-	VMOVDQU      288(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      288(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 12(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 12(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 12(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      96(R8), Y8
@@ -3165,27 +3033,25 @@ block:
 	VPBROADCASTD 16(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 16(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 16(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      160(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      160(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      160(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 20(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 20(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 20(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      224(R8), Y8
@@ -3197,27 +3063,25 @@ block:
 	VPBROADCASTD 24(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 24(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      288(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      288(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      288(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 28(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 28(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 28(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      32(R8), Y8
@@ -3236,20 +3100,18 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 1, scale 0
-	VMOVDQU      352(R8), Y7
 	VMOVDQU      352(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      352(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 48(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 48(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	VMOVDQU      416(R8), Y8
 	VMOVDQU      416(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3259,13 +3121,13 @@ block:
 	VPBROADCASTD 52(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 52(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VMOVDQU      480(R8), Y8
 	VMOVDQU      480(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3275,27 +3137,25 @@ block:
 	VPBROADCASTD 56(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 56(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 56(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      544(R8), Y8
-	VMOVDQU      544(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      544(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 60(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 60(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 60(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      352(R8), Y8
@@ -3307,27 +3167,25 @@ block:
 	VPBROADCASTD 64(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 64(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 64(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      416(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      416(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      416(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 68(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 68(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 68(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      480(R8), Y8
@@ -3339,27 +3197,25 @@ block:
 	VPBROADCASTD 72(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 72(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      544(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      544(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      544(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 76(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 76(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 76(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      32(R8), Y8
@@ -3379,20 +3235,18 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 2, scale 0
-	VMOVDQU      608(R8), Y7
 	VMOVDQU      608(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      608(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 96(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 96(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	VMOVDQU      672(R8), Y8
 	VMOVDQU      672(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3402,13 +3256,13 @@ block:
 	VPBROADCASTD 100(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 100(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VMOVDQU      736(R8), Y8
 	VMOVDQU      736(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3418,27 +3272,25 @@ block:
 	VPBROADCASTD 104(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 104(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 104(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      800(R8), Y8
-	VMOVDQU      800(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      800(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 108(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 108(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 108(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      608(R8), Y8
@@ -3450,27 +3302,25 @@ block:
 	VPBROADCASTD 112(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 112(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 112(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      672(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      672(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      672(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 116(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 116(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 116(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      736(R8), Y8
@@ -3482,27 +3332,25 @@ block:
 	VPBROADCASTD 120(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 120(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      800(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      800(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      800(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 124(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 124(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 124(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      32(R8), Y8
@@ -3522,20 +3370,18 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 3, scale 0
-	VMOVDQU      864(R8), Y7
 	VMOVDQU      864(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      864(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 144(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 144(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	VMOVDQU      928(R8), Y8
 	VMOVDQU      928(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3545,13 +3391,13 @@ block:
 	VPBROADCASTD 148(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 148(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VMOVDQU      992(R8), Y8
 	VMOVDQU      992(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3561,27 +3407,25 @@ block:
 	VPBROADCASTD 152(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 152(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 152(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1056(R8), Y8
-	VMOVDQU      1056(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1056(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 156(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 156(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 156(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      864(R8), Y8
@@ -3593,27 +3437,25 @@ block:
 	VPBROADCASTD 160(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 160(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 160(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      928(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      928(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      928(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 164(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 164(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 164(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      992(R8), Y8
@@ -3625,27 +3467,25 @@ block:
 	VPBROADCASTD 168(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 168(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1056(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1056(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1056(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 172(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 172(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 172(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      32(R8), Y8
@@ -3665,20 +3505,18 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 4, scale 0
-	VMOVDQU      1120(R8), Y7
 	VMOVDQU      1120(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      1120(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 192(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 192(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	VMOVDQU      1184(R8), Y8
 	VMOVDQU      1184(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3688,13 +3526,13 @@ block:
 	VPBROADCASTD 196(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 196(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VMOVDQU      1248(R8), Y8
 	VMOVDQU      1248(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3704,27 +3542,25 @@ block:
 	VPBROADCASTD 200(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 200(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 200(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1312(R8), Y8
-	VMOVDQU      1312(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1312(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 204(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 204(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 204(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1120(R8), Y8
@@ -3736,27 +3572,25 @@ block:
 	VPBROADCASTD 208(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 208(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 208(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1184(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1184(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1184(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 212(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 212(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 212(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1248(R8), Y8
@@ -3768,27 +3602,25 @@ block:
 	VPBROADCASTD 216(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 216(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1312(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1312(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1312(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 220(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 220(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 220(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      32(R8), Y8
@@ -3808,20 +3640,18 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 5, scale 0
-	VMOVDQU      1376(R8), Y7
 	VMOVDQU      1376(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      1376(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 240(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 240(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	VMOVDQU      1440(R8), Y8
 	VMOVDQU      1440(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3831,13 +3661,13 @@ block:
 	VPBROADCASTD 244(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 244(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VMOVDQU      1504(R8), Y8
 	VMOVDQU      1504(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3847,27 +3677,25 @@ block:
 	VPBROADCASTD 248(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 248(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 248(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1568(R8), Y8
-	VMOVDQU      1568(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1568(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 252(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 252(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 252(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1376(R8), Y8
@@ -3879,27 +3707,25 @@ block:
 	VPBROADCASTD 256(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 256(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 256(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1440(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1440(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1440(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 260(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 260(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 260(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1504(R8), Y8
@@ -3911,27 +3737,25 @@ block:
 	VPBROADCASTD 264(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 264(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1568(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1568(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1568(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 268(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 268(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 268(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      32(R8), Y8
@@ -3951,20 +3775,18 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 6, scale 0
-	VMOVDQU      1632(R8), Y7
 	VMOVDQU      1632(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      1632(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 288(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 288(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	VMOVDQU      1696(R8), Y8
 	VMOVDQU      1696(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3974,13 +3796,13 @@ block:
 	VPBROADCASTD 292(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 292(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VMOVDQU      1760(R8), Y8
 	VMOVDQU      1760(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -3990,27 +3812,25 @@ block:
 	VPBROADCASTD 296(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 296(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 296(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1824(R8), Y8
-	VMOVDQU      1824(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1824(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 300(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 300(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 300(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1632(R8), Y8
@@ -4022,27 +3842,25 @@ block:
 	VPBROADCASTD 304(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 304(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 304(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1696(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1696(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1696(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 308(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 308(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 308(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1760(R8), Y8
@@ -4054,27 +3872,25 @@ block:
 	VPBROADCASTD 312(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 312(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1824(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1824(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1824(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 316(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 316(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 316(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      32(R8), Y8
@@ -4094,20 +3910,18 @@ block:
 	VFMADD231PS  Y6, Y7, Y4
 
 	// sub-block 7, scale 0
-	VMOVDQU      1888(R8), Y7
 	VMOVDQU      1888(R8), Y8
-	VPSLLD       $0x04, Y8, Y8
-	VPOR         dwords_avx2_01010101<>+0(SB), Y8, Y8
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
+	VMOVDQU      1888(R8), Y7
+	VPSLLD       $0x04, Y7, Y7
+	VPOR         dwords_avx2_01010101<>+0(SB), Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
+	VPSHUFB      Y8, Y0, Y8
 	VPBROADCASTD 336(R9), Y6
-	VPSIGNB      Y8, Y6, Y6
-	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPSIGNB      Y7, Y6, Y6
+	VPMADDUBSW   Y6, Y8, Y6
 	VPBROADCASTD 336(R9)(R10*1), Y9
-	VPSIGNB      Y8, Y9, Y8
-	VPMADDUBSW   Y8, Y7, Y8
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y7
+	VPSIGNB      Y7, Y9, Y7
+	VPMADDUBSW   Y7, Y8, Y7
 	VMOVDQU      1952(R8), Y8
 	VMOVDQU      1952(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -4117,13 +3931,13 @@ block:
 	VPBROADCASTD 340(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
+	VPADDW       Y10, Y6, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPBROADCASTD 340(R9)(R10*1), Y10
 	VPSIGNB      Y9, Y10, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
+	VPADDW       Y9, Y7, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	VMOVDQU      2016(R8), Y8
 	VMOVDQU      2016(R8), Y9
 	VPSLLD       $0x04, Y9, Y9
@@ -4133,27 +3947,25 @@ block:
 	VPBROADCASTD 344(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 344(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 344(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      2080(R8), Y8
-	VMOVDQU      2080(R8), Y9
-	VPSLLD       $0x04, Y9, Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      2080(R8), Y11
+	VPSLLD       $0x04, Y11, Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 348(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 348(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 348(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1888(R8), Y8
@@ -4165,27 +3977,25 @@ block:
 	VPBROADCASTD 352(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 352(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 352(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      1952(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      1952(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      1952(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 356(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 356(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 356(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      2016(R8), Y8
@@ -4197,27 +4007,25 @@ block:
 	VPBROADCASTD 360(R9), Y10
 	VPSIGNB      Y9, Y10, Y10
 	VPMADDUBSW   Y10, Y8, Y10
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
-	VPADDD       Y10, Y6, Y6
-	VPBROADCASTD 360(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPSIGNB      Y9, Y11, Y9
 	VPMADDUBSW   Y9, Y8, Y9
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
-	VPADDD       Y9, Y7, Y7
 	VMOVDQU      2080(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VMOVDQU      2080(R8), Y9
-	VPOR         dwords_avx2_01010101<>+0(SB), Y9, Y9
+	VMOVDQU      2080(R8), Y11
+	VPOR         dwords_avx2_01010101<>+0(SB), Y11, Y11
 	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y8, Y8
 	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 364(R9), Y10
-	VPSIGNB      Y9, Y10, Y10
-	VPMADDUBSW   Y10, Y8, Y10
+	VPBROADCASTD 364(R9), Y12
+	VPSIGNB      Y11, Y12, Y12
+	VPMADDUBSW   Y12, Y8, Y12
+	VPADDW       Y12, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
 	VPADDD       Y10, Y6, Y6
 	VPBROADCASTD 364(R9)(R10*1), Y10
-	VPSIGNB      Y9, Y10, Y9
-	VPMADDUBSW   Y9, Y8, Y9
+	VPSIGNB      Y11, Y10, Y10
+	VPMADDUBSW   Y10, Y8, Y10
+	VPADDW       Y10, Y9, Y9
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
 	VPADDD       Y9, Y7, Y7
 	VMOVDQU      32(R8), Y8

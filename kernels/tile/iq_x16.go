@@ -20,11 +20,9 @@ const (
 	IQ1_Sx16Block = 1088 // s of j and, at bit 3, whether the shift is up; 8 × levels
 	IQ1_SHead     = 64
 
-	// IQ1_M has a second stream-0 field: half-words, bit g: the shift of the second group of eight of sixteen columns g is up.
-	IQ1_Mx16D     = 64
-	IQ1_Mx16Up    = 32
-	IQ1_Mx16Block = 1152 // [2] s of sixteen columns and the shift of their first group; 8 × levels
-	IQ1_MHead     = 128
+	IQ1_Mx16Block = 1216 // [2] s of sixteen columns; nibbles of j, bit l: the shift is up; 8 × levels
+	IQ1_MUp       = 128
+	IQ1_MHead     = 192
 
 	IQ2_XXSx16Block = 1088 // s of j; 8 × (index, signs)
 	IQ2IHead        = 64
@@ -217,7 +215,7 @@ var signs2, signs3 = func() (a, b signOrder) {
 
 var (
 	IQ1_Sx16 = iqBlock{50, IQx16D, IQ1_Sx16Block, packIQ1_S, unpackIQ1_S, ""}.layout(32, "iq1_sx16", IQ1_S)
-	IQ1_Mx16 = iqBlock{56, IQ1_Mx16D, IQ1_Mx16Block, packIQ1_M, unpackIQ1_M, ""}.layout(33, "iq1_mx16", IQ1_M)
+	IQ1_Mx16 = iqBlock{56, IQx16D, IQ1_Mx16Block, packIQ1_M, unpackIQ1_M, ""}.layout(33, "iq1_mx16", IQ1_M)
 
 	IQ2_XXSx16 = iqBlock{66, IQx16D, IQ2_XXSx16Block, packIQ2_XXS, unpackIQ2_XXS, "avx512vnni"}.layout(34, "iq2_xxsx16", IQ2_XXS)
 	IQ2_XSx16  = iqBlock{74, IQx16D, IQ2Lx16Block, packIQ2_XS, unpackIQ2_XS, ""}.layout(35, "iq2_xsx16", IQ2_XS)
@@ -261,33 +259,34 @@ func unpackIQ1_S(src, d0 []byte, d1 items) {
 
 func packIQ1_M(src, d0 []byte, d1 items) {
 	var head [2]uint32
-	var d, up uint16
+	var d uint16
+	up := uint32(0)
 	for g := range 16 {
 		w := le.Uint16(src[48+g>>2*2:])
 		d |= w >> 12 << (4 * (g >> 2))
 		hi := src[32+g]
-		head[g>>3] |= (uint32(w>>(g&3*3)&7) | uint32(hi&8^8)) << (4 * (g & 7))
-		up |= uint16(hi>>7^1) << g
+		head[g>>3] |= uint32(w>>(g&3*3)&7) << (4 * (g & 7))
+		up |= uint32(hi>>3&1|hi>>6&2^3) << (2 * g)
 		to := d1.from(IQ1_MHead + g>>1*128)
 		to.putLevels(g&1*2, BookIQ1.Points[int(src[2*g])|int(hi&7)<<8])
 		to.putLevels(g&1*2+1, BookIQ1.Points[int(src[2*g+1])|int(hi>>4&7)<<8])
 	}
 	le.PutUint16(d0, d)
-	le.PutUint16(d0[IQ1_Mx16Up:], up)
 	d1.put(0, head[0])
 	d1.put(1, head[1])
+	d1.put(2, up)
 }
 
 func unpackIQ1_M(src, d0 []byte, d1 items) {
-	d, up := le.Uint16(d0), le.Uint16(d0[IQ1_Mx16Up:])
+	d, up := le.Uint16(d0), d1.get(2)
 	var w [4]uint16
 	for g := range 16 {
-		n := d1.get(g>>3) >> (4 * (g & 7)) & 15
 		from := d1.from(IQ1_MHead + g>>1*128)
 		a, b := BookIQ1.find(from.levels(g&1*2)), BookIQ1.find(from.levels(g&1*2+1))
+		down := byte(up>>(2*g)&3 ^ 3)
 		src[2*g], src[2*g+1] = byte(a), byte(b)
-		src[32+g] = byte(a>>8&7) | byte(n&8^8) | byte(b>>8&7)<<4 | byte(up>>g&1^1)<<7
-		w[g>>2] |= uint16(n&7) << (g & 3 * 3)
+		src[32+g] = byte(a>>8&7) | down&1<<3 | byte(b>>8&7)<<4 | down>>1<<7
+		w[g>>2] |= uint16(d1.get(g>>3)>>(4*(g&7))&7) << (g & 3 * 3)
 	}
 	for i := range w {
 		le.PutUint16(src[48+2*i:], w[i]|d>>(4*i)&15<<12)

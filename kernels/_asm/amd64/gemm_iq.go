@@ -20,8 +20,9 @@ type booked struct {
 	groups int
 	lift   int // added to codes for the panels of sets without VPDPBUSD
 
-	// magnitude: sets without VPDPBUSD take code's bytes as magnitudes and the bytes of state.sign as signs.
-	magnitude bool
+	// magnitude: sets without VPDPBUSD take code's bytes as magnitudes and the bytes of state.sign as signs. Sums of so many pairs of products
+	// stay within 16 bits.
+	magnitude int
 	// consts emits what stays in registers for the whole of a function with n columns.
 	consts func(w *state, n int)
 	// head emits what a block needs once, begin what a sub-block does.
@@ -61,7 +62,8 @@ type state struct {
 	floats operand.Op        // scales
 	shifts [2][4]vec         // IQ1: by group of eight
 	signs  [2]vec
-	up     [2]vec // signs of the second half, two bits down
+	up     [2]vec // signs of the second half, two bits down; for magnitudes of the upper four bits, as low4 of the lower ones
+	low4   [2]vec
 	level  [2][4]vec
 	sign   vec // set by code for magnitudes
 }
@@ -207,7 +209,7 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 	f.head(w, h)
 	line := 0
 	steps := 8 / f.groups
-	magnitude := f.magnitude && !g.vnni
+	magnitude := f.magnitude > 0 && !g.vnni
 	for j := range 8 {
 		xd := j * tile.Q8XBytes
 		f.begin(w, j, h)
@@ -251,7 +253,11 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 					}
 					r := g.vec()
 					g.VPBROADCASTD(m, r)
-					d.add(c, v, abs, r, t, steps)
+					if magnitude {
+						d.addSigned(c, v, abs, r, t, steps, f.magnitude)
+						continue
+					}
+					d.add(c, v, nil, r, t, steps)
 				}
 			}
 			s := g.vec()
@@ -263,6 +269,22 @@ func (g *gen) bookedBlock(f booked, w *state, x columns, n, h int, acc []vec) {
 				g.VFMADD231PS(t, d.acc[c], acc[c])
 			}
 		}
+	}
+}
+
+// addSigned adds products of magnitudes and x, whose signs change where those of sign are negative. Sums of run steps are of 16 bits.
+func (d *dot) addSigned(i int, sign, magnitude, x vec, step, n, run int) {
+	t := d.vec()
+	d.VPSIGNB(sign, x, t)
+	if step%run == 0 {
+		d.part[i] = t
+		d.VPMADDUBSW(t, magnitude, t)
+	} else {
+		d.VPMADDUBSW(t, magnitude, t)
+		d.VPADDW(t, d.part[i], d.part[i])
+	}
+	if step%run == run-1 || step == n-1 {
+		d.sum16(i, d.part[i])
 	}
 }
 
@@ -301,7 +323,7 @@ func (g *gen) expandBooked(f booked) {
 				v := g.vec()
 				f.code(w, j, t, h, v)
 				switch {
-				case f.magnitude && !g.vnni:
+				case f.magnitude > 0 && !g.vnni:
 					g.VPSIGNB(w.sign, v, v)
 					g.xor(g.dwords(0x80808080), v, v)
 				case add != 0:

@@ -81,12 +81,17 @@ func (w *state) nibbleScale(s scaled, off, i, h int, dst vec) {
 }
 
 // iq1 is IQ1_S and IQ1_M: codes 8·level ± 1 + 9, the level number at bits 3 and 4, twice the shift at bit 1.
-func iq1(layout string, s0, s1, head, groups int, begin func(w *state, j, h int)) booked {
+func iq1(layout string, s1, head, groups int, begin func(w *state, j, h int)) booked {
 	s := scaled{name: "iq1", unit: 0.125, odd: true, bits: 3}
-	f := booked{layout: layout, s0: s0, s1: s1, bits: 5, bias: 9, groups: groups, lift: 7, begin: begin}
+	f := booked{layout: layout, s0: tile.IQx16D, s1: s1, bits: 5, bias: 9, groups: groups, lift: 7, begin: begin}
 	f.consts = func(w *state, n int) {
 		w.scaleConsts(s)
 		w.hold(0x18181818, 0x02020202)
+		w.tables = nil
+		for l := 0; groups == 2 && l < 4; l++ {
+			t := w.table("up_"+string('0'+rune(l)), bytes64(func(i int) byte { return byte(i >> l & 1 * 2) }))
+			w.tables = append(w.tables, w.keep(t, w.width == 64))
+		}
 	}
 	f.head = func(w *state, h int) { w.loadD(h) }
 	f.code = func(w *state, j, t, h int, dst vec) {
@@ -116,7 +121,7 @@ func (w *state) twice(src operand.Op, n int, dst vec) {
 }
 
 func iq1s() booked {
-	return iq1("iq1_sx16", tile.IQx16D, tile.IQ1_Sx16Block, tile.IQ1_SHead, 1, func(w *state, j, h int) {
+	return iq1("iq1_sx16", tile.IQ1_Sx16Block, tile.IQ1_SHead, 1, func(w *state, j, h int) {
 		v := w.vec()
 		w.twice(w.q(0, h), 4*j+3, v)
 		w.shifts[h] = [4]vec{v, v, v, v}
@@ -124,14 +129,26 @@ func iq1s() booked {
 }
 
 func iq1m() booked {
-	return iq1("iq1_mx16", tile.IQ1_Mx16D, tile.IQ1_Mx16Block, tile.IQ1_MHead, 2, func(w *state, j, h int) {
+	return iq1("iq1_mx16", tile.IQ1_Mx16Block, tile.IQ1_MHead, 2, func(w *state, j, h int) {
+		// The nibble of j in every byte, then the bytes of each l.
 		up := w.vec()
-		w.VPMOVZXWD(mem(w.p0, tile.IQ1_Mx16Up+h*w.width/2), up)
-		for k := range 2 {
-			g := 2*j + k
-			w.shifts[h][2*k], w.shifts[h][2*k+1] = w.vec(), w.vec()
-			w.twice(w.q(g>>3*64, h), 4*(g&7)+3, w.shifts[h][2*k])
-			w.twice(up, g, w.shifts[h][2*k+1])
+		if w.width == 64 {
+			w.control("up_of", j, w.q(tile.IQ1_MUp, h), func(int) int { return 4 * j }, up)
+		} else {
+			w.shift(-(j & 1 * 4), w.q(tile.IQ1_MUp, h), up)
+			b := j >> 1
+			w.VPSHUFB(w.shuffle([4]int{b, b, b, b}), up, up)
+			w.and(w.dwords(0x0f0f0f0f), up, up)
+		}
+		for l := range 4 {
+			v := w.vec()
+			w.shifts[h][l] = v
+			if w.width == 64 {
+				w.VPERMB(w.tables[l], up, v)
+			} else {
+				w.load(w.tables[l], v)
+				w.VPSHUFB(up, v, v)
+			}
 		}
 	})
 }
@@ -171,27 +188,55 @@ func (w *state) signed(table, t, h int, dst vec) {
 	w.VPERMB(w.tables[table], dst, dst)
 }
 
+// signByte emits bytes with the sign at bit p in their top bit, and some bit below set. Four signs at a time are in the upper halves of bytes
+// whose lower halves are 1, so that a shift is enough.
+func (w *state) signByte(p, h int) vec {
+	u := w.up[h]
+	if p < 4 {
+		if w.low4[h] == nil {
+			w.low4[h] = w.vec()
+			w.shift(4, w.signs[h], w.low4[h])
+			w.and(w.dwords(0xf0f0f0f0), w.low4[h], w.low4[h])
+			w.or(w.dwords(0x01010101), w.low4[h], w.low4[h])
+		}
+		u = w.low4[h]
+	} else if u == nil {
+		u = w.vec()
+		w.and(w.dwords(0xf0f0f0f0), w.signs[h], u)
+		w.or(w.dwords(0x01010101), u, u)
+		w.up[h] = u
+	}
+	if p&3 == 3 {
+		return u
+	}
+	s := w.vec()
+	w.shift(3-p&3, u, s)
+	return s
+}
+
 func (w *state) loadSigns(off, h int) {
-	w.signs[h], w.up[h] = w.vec(), w.vec()
+	w.signs[h], w.up[h], w.low4[h] = w.vec(), nil, nil
 	w.load(w.q(off, h), w.signs[h])
 	if w.width == 64 {
+		w.up[h] = w.vec()
 		w.shift(-2, w.signs[h], w.up[h])
 	}
 }
 
 var iq2Scale = scaled{name: "iq2", unit: 0.25, bits: 4}
 
-// levels16 are the levels of IQ2 as a table for VPSHUFB: magnitudes, or where the sign is bit 2 codes with a bias of 128.
-func levels16(biased bool) []byte {
+// levels16 are the levels of IQ2 as a table for VPSHUFB, the level number being at a bit of a nibble: magnitudes, or codes with a bias of 128 whose
+// sign is at another bit.
+func levels16(at, sign int) []byte {
 	return bytes64(func(i int) byte {
-		v := 0
-		if l := i & 3; l < 3 {
-			v = int([3]int{8, 25, 43}[l])
+		v, l := 0, i>>at&3
+		if l < 3 {
+			v = int(tile.BookIQ2S.Levels[l])
 		}
 		switch {
-		case !biased:
+		case sign < 0:
 			return byte(v)
-		case i&4 != 0:
+		case i>>sign&1 != 0:
 			return byte(128 - v)
 		}
 		return byte(128 + v)
@@ -200,18 +245,21 @@ func levels16(biased bool) []byte {
 
 // iq2levels is a type of IQ2 with levels in place of its index.
 func iq2levels(layout string, s1, head, groups int) booked {
-	f := booked{layout: layout, s0: tile.IQx16D, s1: s1, bits: 8, bias: 128, groups: groups, magnitude: true}
+	f := booked{layout: layout, s0: tile.IQx16D, s1: s1, bits: 8, bias: 128, groups: groups, magnitude: 3}
 	f.consts = func(w *state, n int) {
 		w.scaleConsts(iq2Scale)
 		if w.width == 64 {
 			w.codeConsts("iq2", tile.BookIQ2S.Levels, 2, signPlace, levelPlace, n < 5)
 			return
 		}
-		m := w.table("iq2_levels", levels16(false))
 		if w.vnni {
-			m = w.table("iq2_biased", levels16(true))
+			w.tables = []operand.Op{w.table("iq2_biased_0", levels16(0, 2)), w.table("iq2_biased_2", levels16(2, 1))}
+		} else {
+			w.tables = []operand.Op{w.table("iq2_levels_0", levels16(0, -1)), w.table("iq2_levels_2", levels16(2, -1))}
 		}
-		w.tables = []operand.Op{w.keep(m, true)}
+		for i, m := range w.tables {
+			w.tables[i] = w.keep(m.(operand.Mem), n == 1)
+		}
 	}
 	f.head = func(w *state, h int) { w.loadD(h) }
 	f.begin = func(w *state, j, h int) { w.loadSigns(head+tile.IQ2LSub*j+128, h) }
@@ -222,18 +270,23 @@ func iq2levels(layout string, s1, head, groups int) booked {
 			w.signed(t&3, t, h, dst)
 			return
 		}
-		w.shift(-tile.IQField(t), at, dst)
-		w.and(w.dwords(0x03030303), dst, dst)
-		s := w.vec()
-		if w.vnni {
-			w.shift(2-p, w.signs[h], s)
-			w.andOr(s, 0x04040404, dst)
-		} else {
-			w.shift(7-p, w.signs[h], s)
-			w.or(w.dwords(0x01010101), s, s)
-			w.sign = s
+		if t&3 == 0 {
+			w.level[h] = [4]vec{w.vec(), w.vec()}
+			w.load(at, w.level[h][0])
+			w.shift(-4, w.level[h][0], w.level[h][1])
 		}
-		w.VPSHUFB(dst, w.reg(w.tables[0]), dst)
+		field := tile.IQField(t)
+		place := field & 3 // of the level in a nibble: 0 or 2
+		w.and(w.dwords(0x03030303<<place), w.level[h][field>>2], dst)
+		if w.vnni {
+			to := 2 - place>>1
+			s := w.vec()
+			w.shift(to-p, w.signs[h], s)
+			w.andOr(s, 0x01010101<<to, dst)
+		} else {
+			w.sign = w.signByte(p, h)
+		}
+		w.VPSHUFB(dst, w.reg(w.tables[place>>1]), dst)
 	}
 	f.scale = func(w *state, j, k, h int, dst vec) {
 		i := j
@@ -283,7 +336,7 @@ func multishift(at func(i int) int) []byte {
 }
 
 // control emits the result of VPMULTISHIFTQB.
-func (w *state) control(name string, n int, src vec, at func(i int) int, dst vec) {
+func (w *state) control(name string, n int, src operand.Op, at func(i int) int, dst vec) {
 	w.VPMULTISHIFTQB(src, w.reg(w.table(name+"_"+string('0'+rune(n)), multishift(at))), dst)
 }
 
@@ -386,7 +439,7 @@ func iq3index() booked {
 
 // iq3levels is IQ3_XXS with levels and signs in nibbles.
 func iq3levels() booked {
-	f := booked{layout: "iq3_xxslx16", s0: tile.IQx16D, s1: tile.IQ3Nx16Block, bits: 8, bias: 128, groups: 1, magnitude: true}
+	f := booked{layout: "iq3_xxslx16", s0: tile.IQx16D, s1: tile.IQ3Nx16Block, bits: 8, bias: 128, groups: 1, magnitude: 2}
 	f.consts = func(w *state, n int) {
 		w.scaleConsts(iq3Scale)
 		code := func(bias int) []byte {
