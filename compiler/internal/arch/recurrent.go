@@ -85,7 +85,7 @@ func (b *Builder) Mamba2(x Value, s SSM) Value {
 		b.corrupt("%d channels in %d heads and %d groups make no sense", s.Inner, s.Rank, s.Groups)
 		s.Rank, s.Groups = 1, 1
 	}
-	in := b.Fused(x, "ssm_in", []uint32{s.Inner, wide, s.Rank}, []string{"ssm_z", "ssm_x", "ssm_dt"}, true)
+	in := b.Fused(x, "ssm_in", []uint32{s.Inner, wide, s.Rank}, []string{"ssm_z", "ssm_x", "ssm_step"}, true)
 	y := b.parts(b.Conv(in[1], "ssm_conv1d", s.Taps, format.ActSiLU), s.Inner, s.Groups*s.State, s.Groups*s.State)
 	v := b.scan(y[0], in[2], y[1], y[2], &format.ScanParams{Heads: s.Rank, HeadDim: s.Inner / s.Rank, N: s.State, Groups: s.Groups}, b.flat("ssm_a", s.Rank))
 	v = b.Activate(in[0], v, format.ActSiLU)
