@@ -50,6 +50,7 @@ var policy = map[string]string{
 
 	// The runtime. It cannot import compiler/internal (the toolchain refuses) and must not import the rest of the compiler.
 	"runtime/internal/store":  "",
+	"runtime/internal/expert": "runtime/internal/store",
 	"runtime/internal/sched":  "",
 	"runtime/internal/kv":     "",
 	"runtime/internal/sample": "",

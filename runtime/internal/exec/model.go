@@ -22,6 +22,7 @@ type Config struct {
 	Tensors format.TensorTable
 	Slots   format.SlotTable
 	Bytes   Bytes
+	Stream  Stream // nil: every slot is resident
 }
 
 // Model is a program with weights and kernels bound. One Run at a time.
@@ -43,7 +44,12 @@ type Model struct {
 	chosen  []int // rows of the batch that survive Select
 	n       int   // rows of the batch
 	picks   picks // grouping of expert choices, see op_experts.go
-	arena   int   // bytes
+	stream  Stream
+	inLoop  bool     // more blocks of a turn follow
+	more    [2]bool  // the same, by parity of worker.turn
+	dense   []uint32 // streamed slots of dense matrices in the program's order
+	soon    []uint32 // scratch of ahead
+	arena   int      // bytes
 
 	context   int // most positions of a session
 	positions int // below which positions must lie: rows of the smallest table that is read by position
@@ -54,6 +60,7 @@ type Model struct {
 type step struct {
 	run      func(w *worker, next *sched.Counter)
 	selected bool // runs over the selected rows
+	back     int  // last step of a loop: how many steps to go back while blocks follow
 }
 
 // worker is what one worker has to itself.
@@ -61,6 +68,8 @@ type worker struct {
 	id      int
 	m       *Model
 	source  []byte    // one source row
+	tile    []byte    // one tile row read from the file
+	turn    int       // blocks begun in this run, see stream.go
 	scratch []float32 // outputs of a chunk before the epilogue
 	attend  attendScratch
 	calls   []uint64 // per kernel
@@ -75,7 +84,7 @@ type Fallback struct {
 
 // New binds a proved program.
 func New(c Config) (*Model, error) {
-	m := &Model{prog: c.Program, pool: c.Pool, rows: c.Batch, kernels: map[string]int{}, set: c.Set, positions: math.MaxInt, context: c.Context}
+	m := &Model{prog: c.Program, pool: c.Pool, rows: c.Batch, kernels: map[string]int{}, set: c.Set, positions: math.MaxInt, context: c.Context, stream: c.Stream}
 	m.vec = kernels.VecFor(c.Set)
 	shapes := make([]kv.Shape, len(c.Program.States))
 	for i, s := range c.Program.States {
@@ -89,10 +98,12 @@ func New(c Config) (*Model, error) {
 		shapes[i] = kv.Shape{KVHeads: int(s.KVHeads), KeyDim: int(s.KeyDim), ValDim: int(s.ValDim), Window: int(s.Window)}
 	}
 	m.store = kv.NewStore(shapes)
-	used := map[uint32]bool{}
+	used, whole := map[uint32]bool{}, map[uint32]bool{}
 	for i := range c.Program.Ops {
+		_, rows := c.Program.Ops[i].Params.(*format.RowsParams)
 		for _, t := range weightsOf(c.Program.Ops[i].Params) {
 			used[t] = true
+			whole[t] = whole[t] || !rows
 		}
 	}
 	m.weights = make([]*weight, c.Tensors.Len())
@@ -100,7 +111,7 @@ func New(c Config) (*Model, error) {
 		if !used[uint32(i)] {
 			continue
 		}
-		w, err := bindWeight(c.Tensors.At(i), c.Slots, c.Bytes)
+		w, err := bindWeight(c.Tensors.At(i), c.Slots, c.Bytes, c.Stream, !whole[uint32(i)])
 		if err != nil {
 			return nil, err
 		}

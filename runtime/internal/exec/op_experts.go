@@ -16,7 +16,11 @@ type picks struct {
 	from  []int32 // [place] choice number
 	place []int32 // [choice number] place
 	start []int32 // [expert] first place; start[experts] = number of choices
-	used  []int32 // experts with at least one choice, ascending
+	used  []int32 // experts with at least one choice, ascending; of a turn's block: in the order in which their weights will be there
+	all   []int32 // used, while used is a block
+	block []int32 // places of the block's experts
+	slots []uint32
+	count []int32
 
 	routes []router // per worker, for all routes of the program: there may be thousands
 }
@@ -174,12 +178,23 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 	case e.gate != nil:
 		first = []expertProduct{{e.gate, e.gateOut, 0, hidden}, {e.up, e.upOut, 0, hidden}}
 	}
+	blocks, err := m.expertBlocks(e)
+	if err != nil {
+		return err
+	}
 	m.expertProducts(e, e.gathered, first)
 	m.step(selected, func(w *worker, next *sched.Counter) {
-		for n := m.count(selected) * e.top; ; {
+		n := m.count(selected) * e.top
+		if blocks != nil {
+			n = len(m.picks.block)
+		}
+		for {
 			i := next.Next()
 			if i >= n {
 				return
+			}
+			if blocks != nil {
+				i = int(m.picks.block[i])
 			}
 			x, weight := m.chosenBy(e, i)
 			u := entryF32(e.upOut, e.top, i)
@@ -212,6 +227,9 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 		}
 	})
 	m.expertProducts(e, e.hidden, []expertProduct{{e.down, e.downOut, 0, int(e.down.Rows)}})
+	if blocks != nil {
+		m.endLoop(blocks)
+	}
 	m.eachRow(selected, func(_ *worker, r int) {
 		choices := e.route.choices(r)
 		at := func(k int) (y []float32, weight float32) {
@@ -315,6 +333,7 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 			if n <= 0 {
 				continue
 			}
+			q.w.ready(x)
 			first, count := int(p.start[x]), int(p.start[x+1]-p.start[x])
 			for end := first + count; first < end; first += pieceBatch {
 				m.expertPiece(w, q, in, e.top, x, t0, n, first, min(pieceBatch, end-first))
@@ -326,7 +345,7 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 // expertPiece multiplies tile rows t0 … t0+tiles-1 of expert x with count entries from the first on.
 func (m *Model) expertPiece(w *worker, q *expertProduct, in *buffer, top, x, t0, tiles, first, count int) {
 	var a kernels.MatMulArgs
-	a.W = unsafe.Add(q.w.parts[x].base, uintptr(t0+q.from/q.w.layout.Rows)*uintptr(q.w.stride))
+	a.W = unsafe.Add(q.w.at(x), uintptr(t0+q.from/q.w.layout.Rows)*uintptr(q.w.stride))
 	a.WStride, a.Tiles, a.Cols = uintptr(q.w.stride), tiles, int(q.w.Cols)
 	a.X, a.XStride, a.N = entry(in, top, first), in.stride/uintptr(top), count
 	row0 := t0 * q.w.layout.Rows

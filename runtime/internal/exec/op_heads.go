@@ -6,12 +6,12 @@ import (
 	"jns/format"
 	"jns/kernels"
 	"jns/kernels/tile"
-	"jns/runtime/internal/sched"
 )
 
 // headPiece is a run of tile rows of one head's matrix.
 type headPiece struct {
-	w     unsafe.Pointer
+	part  int // of the matrix
+	tile  int // first tile row in the part
 	head  int
 	row0  int // first element of the output
 	tiles int
@@ -26,12 +26,12 @@ func (m *Model) bindHeadMatMul(p *format.HeadMatMulParams, selected bool) error 
 	rows := int(w.Rows) / heads
 	step := max(pieceBytes/w.stride, 1)
 	var pieces []headPiece
-	for _, s := range w.parts {
+	for j, s := range w.parts {
 		for t := 0; t < s.tiles; {
 			row := s.row0 + t*w.layout.Rows
 			head := row / rows
 			n := min(step, s.tiles-t, ((head+1)*rows-row)/w.layout.Rows) // a head's rows are whole tiles
-			pieces = append(pieces, headPiece{unsafe.Add(s.base, uintptr(t)*uintptr(w.stride)), head, row, n})
+			pieces = append(pieces, headPiece{j, t, head, row, n})
 			t += n
 		}
 	}
@@ -40,16 +40,10 @@ func (m *Model) bindHeadMatMul(p *format.HeadMatMulParams, selected bool) error 
 			m.work[i].need(2 * step * w.layout.Rows * min(pieceBatch, m.rows))
 		}
 	}
-	m.step(selected, func(k *worker, next *sched.Counter) {
+	m.pieces(selected, len(pieces), func(i int) (*weight, int) { return w, pieces[i].part }, func(k *worker, i int) {
 		n := m.count(selected)
-		for {
-			i := next.Next()
-			if i >= len(pieces) {
-				return
-			}
-			for r := 0; r < n; r += pieceBatch {
-				m.multiplyHead(k, w, &pieces[i], in, out, p, r, min(pieceBatch, n-r))
-			}
+		for r := 0; r < n; r += pieceBatch {
+			m.multiplyHead(k, w, &pieces[i], in, out, p, r, min(pieceBatch, n-r))
 		}
 	})
 	return nil
@@ -63,7 +57,8 @@ func (m *Model) multiplyHead(k *worker, w *weight, c *headPiece, in, out *buffer
 		skip = tile.Q8XRowBytes(c.head * cols)
 	}
 	var a kernels.MatMulArgs
-	a.W, a.WStride, a.Tiles, a.Cols = c.w, uintptr(w.stride), c.tiles, cols
+	a.W = unsafe.Add(w.at(c.part), uintptr(c.tile)*uintptr(w.stride))
+	a.WStride, a.Tiles, a.Cols = uintptr(w.stride), c.tiles, cols
 	a.X, a.XStride, a.N = unsafe.Add(in.row(r0), skip), in.stride, n
 	a.Y, a.YStride = unsafe.Add(out.row(r0), 4*c.row0), out.stride
 	if p.Fine {

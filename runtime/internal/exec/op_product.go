@@ -46,7 +46,8 @@ func (q *product) width(tiles int) int {
 // piece is a run of tile rows.
 type piece struct {
 	of    *product
-	w     unsafe.Pointer
+	part  int // of its weight
+	tile  int // first tile row in the part
 	row0  int // first element of the output
 	rows  int // elements of the output (the last tile row may be padded)
 	tiles int
@@ -82,12 +83,12 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 		q := &parts[i]
 		l := q.w.layout
 		step := max((target+q.w.stride-1)/q.w.stride, 1)
-		for _, s := range q.w.parts {
+		for j, s := range q.w.parts {
 			// The tiles of the slot that hold rows of the part; its first row is the first of a tile.
 			first, last := max(0, q.from-s.row0)/l.Rows, min(s.tiles, l.TileRows(max(0, q.from+q.rows-s.row0)))
 			for t := first; t < last; t += step {
 				n := min(step, last-t)
-				c := piece{of: q, w: unsafe.Add(s.base, uintptr(t)*uintptr(q.w.stride)), row0: s.row0 + t*l.Rows - q.from, tiles: n}
+				c := piece{of: q, part: j, tile: t, row0: s.row0 + t*l.Rows - q.from, tiles: n}
 				c.rows = min(n*l.Rows, q.rows-c.row0)
 				pieces = append(pieces, c)
 				if q.inScratch() {
@@ -99,26 +100,41 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 	for i := range m.work {
 		m.work[i].need(widest * min(pieceBatch, m.rows))
 	}
-	m.step(selected, func(w *worker, next *sched.Counter) {
+	run := func(w *worker, i int) {
 		n := m.count(selected)
+		for r := 0; r < n; r += pieceBatch {
+			m.multiply(w, &pieces[i], in, r, min(pieceBatch, n-r))
+		}
+	}
+	m.pieces(selected, len(pieces), func(i int) (*weight, int) { return pieces[i].of.w, pieces[i].part }, run)
+	return nil
+}
+
+// pieces adds the step, or the loop, that computes n pieces of dense products; partOf gives a piece's weight and part.
+func (m *Model) pieces(selected bool, n int, partOf func(i int) (*weight, int), run func(w *worker, i int)) {
+	for i := range n {
+		if w, part := partOf(i); w.streamed(part) {
+			m.streamPieces(selected, n, partOf, run)
+			return
+		}
+	}
+	m.step(selected, func(w *worker, next *sched.Counter) {
 		for {
 			i := next.Next()
-			if i >= len(pieces) {
+			if i >= n {
 				return
 			}
-			for r := 0; r < n; r += pieceBatch {
-				m.multiply(w, &pieces[i], in, r, min(pieceBatch, n-r))
-			}
+			run(w, i)
 		}
 	})
-	return nil
 }
 
 // multiply computes a piece for n rows from row r0 on, then bias, scale and residual.
 func (m *Model) multiply(w *worker, c *piece, in *buffer, r0, n int) {
 	q := c.of
 	var a kernels.MatMulArgs
-	a.W, a.WStride, a.Tiles, a.Cols = c.w, uintptr(q.w.stride), c.tiles, int(q.w.Cols)
+	a.W = unsafe.Add(q.w.at(c.part), uintptr(c.tile)*uintptr(q.w.stride))
+	a.WStride, a.Tiles, a.Cols = uintptr(q.w.stride), c.tiles, int(q.w.Cols)
 	a.X, a.XStride, a.N = in.row(r0), in.stride, n
 	if q.inScratch() {
 		a.Y = unsafe.Pointer(unsafe.SliceData(w.scratch))

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"io"
 	"unsafe"
 
 	"jns/format"
@@ -17,6 +18,8 @@ type Bytes interface {
 // weight is a bound tensor.
 type weight struct {
 	format.Tensor
+	stream  Stream      // of the parts without a base
+	reader  io.ReaderAt // of rows of the parts without a base
 	layout  *tile.Layout
 	stride  int    // bytes of a tile row
 	parts   []part // of a dense matrix: consecutive rows; of an expert tensor: one per expert
@@ -27,14 +30,18 @@ type weight struct {
 
 // part is a run of tile rows in one slot.
 type part struct {
-	base  unsafe.Pointer
+	base  unsafe.Pointer // nil: see weight.at
+	slot  uint32
 	row0  int // first matrix row
 	tiles int
+
+	offset uint64 // in the file
 }
 
-// bindWeight resolves a tensor's parts.
-func bindWeight(t format.Tensor, slots format.SlotTable, mem Bytes) (*weight, error) {
-	w := &weight{Tensor: t}
+// bindWeight resolves a tensor's parts. Rows of a table (rowsOnly: nothing else is done with the tensor) are read from the file where that can be done, so that the table never
+// becomes resident.
+func bindWeight(t format.Tensor, slots format.SlotTable, mem Bytes, stream Stream, rowsOnly bool) (*weight, error) {
+	w := &weight{Tensor: t, stream: stream}
 	fail := func(err error) (*weight, error) { return nil, fmt.Errorf("tensor %s: %w", t.Name, err) }
 	at := func(slot uint32, n uint64) (unsafe.Pointer, error) {
 		b, err := mem.Range(slots.At(int(slot)).Offset+t.SlotOffset, n)
@@ -56,15 +63,21 @@ func bindWeight(t format.Tensor, slots format.SlotTable, mem Bytes) (*weight, er
 		return fail(fmt.Errorf("%w: layout %d", format.ErrUnsupported, t.Layout))
 	}
 	w.layout, w.stride = l, l.RowBytes(int(t.Cols))
+	w.reader, _ = mem.(io.ReaderAt)
 	perSlot := int(t.RowsPerSlot)
 	for i := 0; i < int(t.Slots); i++ {
-		p := part{}
+		p := part{slot: t.FirstSlot + uint32(i)}
 		rows := int(t.Rows)
 		if t.Count == 1 {
 			p.row0 = i * perSlot
 			rows = min(perSlot, int(t.Rows)-p.row0)
 		}
 		p.tiles = l.TileRows(rows)
+		p.offset = slots.At(int(p.slot)).Offset + t.SlotOffset
+		if w.reader != nil && (rowsOnly && t.Class == format.ClassRows || stream != nil && stream.Streamed(p.slot)) {
+			w.parts = append(w.parts, p)
+			continue
+		}
 		var err error
 		if p.base, err = at(t.FirstSlot+uint32(i), uint64(p.tiles)*uint64(w.stride)); err != nil {
 			return fail(err)
@@ -74,19 +87,23 @@ func bindWeight(t format.Tensor, slots format.SlotTable, mem Bytes) (*weight, er
 	return w, nil
 }
 
-// sourceRow gives row r of a matrix in source form; scratch holds Codec.RowBytes(cols) bytes.
-func (w *weight) sourceRow(scratch []byte, r int) []byte {
+// sourceRow gives row r of a matrix in source form, in the memory of worker k at most until its next row.
+func (w *weight) sourceRow(k *worker, r int) []byte {
 	i := 0
 	if len(w.parts) > 1 {
 		i = r / int(w.RowsPerSlot)
 		r -= i * int(w.RowsPerSlot)
 	}
-	p := unsafe.Add(w.parts[i].base, uintptr(r/w.layout.Rows)*uintptr(w.stride))
-	tileRow := unsafe.Slice((*byte)(p), w.stride)
+	var tileRow []byte
+	if base := w.parts[i].base; base != nil {
+		tileRow = unsafe.Slice((*byte)(unsafe.Add(base, uintptr(r/w.layout.Rows)*uintptr(w.stride))), w.stride)
+	} else {
+		tileRow = w.readTile(k, i, r/w.layout.Rows)
+	}
 	if w.layout.Rows == 1 {
 		return tileRow
 	}
-	scratch = scratch[:w.layout.Codec.RowBytes(int(w.Cols))]
+	scratch := k.source[:w.layout.Codec.RowBytes(int(w.Cols))]
 	w.layout.Row(scratch, tileRow, r%w.layout.Rows, int(w.Cols))
 	return scratch
 }

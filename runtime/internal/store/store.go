@@ -1,5 +1,7 @@
-// Package store gives read access to a container's bytes: it maps the file, and hands out ranges that have been checked against its length.
+// Package store gives read access to a container's bytes: it maps the file and hands out ranges that have been checked against its length, and it reads ranges into memory of
+// the caller, several at once.
 //
+// Its nouns: a File, mapped; a Read of a range; Reads, a queue of them over a device (io_uring, a pool of preads, a mapping); a Backend, the device that was chosen and why.
 // It must not know what the bytes mean.
 package store
 
@@ -7,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 )
 
 // ErrRange is returned for a range that does not lie inside the file.
@@ -17,6 +20,8 @@ type File struct {
 	f    *os.File
 	data []byte
 	path string
+
+	changed time.Time // when it was opened
 }
 
 // Open maps a file for reading.
@@ -34,7 +39,7 @@ func Open(path string) (*File, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
-	s := &File{f: f, path: path}
+	s := &File{f: f, path: path, changed: st.ModTime()}
 	if st.Size() > 0 {
 		if s.data, err = mapFile(f, st.Size()); err != nil {
 			f.Close()

@@ -1,0 +1,231 @@
+package expert
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Table says which slot is in which frame. It is pure: loads and evictions follow from the calls.
+type Table struct {
+	policy Policy
+	slot   []int32  // by frame: the slot in it, -1 for none
+	frame  []int32  // by slot: the frame it is in, -1 for none
+	hold   []uint8  // by slot
+	free   []int32  // frames with nothing in them
+	layer  int      // of the turn
+	turn   []uint32 // slots of the turn in order: present ones first
+	count  []int32  // rows that want each
+	loaded int      // of turn: have a frame
+	given  int      // of turn: were in a block
+	held   int      // of turn: before it are released
+	early  int      // slots read ahead and not yet wanted
+	ahead  []early  // the same, and some that have left
+	turns  int      // begun so far
+	wait   int      // turns after which a slot read ahead is no longer expected
+
+	// Slots that were read ahead and then wanted, or not.
+	EarlyUsed, EarlyUnused uint64
+
+	work  []candidate
+	loads []Load
+}
+
+// What keeps a slot in its frame.
+const (
+	holdNo    = iota
+	holdEarly // read ahead: leaves only for a slot that is wanted now
+	holdTurn  // in the turn and not yet done with
+)
+
+// Load is a slot to be read into a frame.
+type Load struct{ Slot, Frame uint32 }
+
+// early is a slot that was read ahead during a turn.
+type early struct {
+	slot uint32
+	turn int
+}
+
+type candidate struct {
+	slot     uint32
+	distance float64
+}
+
+// NewTable makes an empty table for slots 0 … slots-1. A slot that was read ahead is expected for so many turns.
+func NewTable(slots, frames, turns int, p Policy) *Table {
+	t := &Table{policy: p, wait: turns, slot: make([]int32, frames), frame: make([]int32, slots), hold: make([]uint8, slots)}
+	for i := range t.slot {
+		t.slot[i] = -1
+	}
+	for i := range t.frame {
+		t.frame[i] = -1
+	}
+	for i := frames - 1; i >= 0; i-- {
+		t.free = append(t.free, int32(i))
+	}
+	return t
+}
+
+// Frames is the number of frames.
+func (t *Table) Frames() int { return len(t.slot) }
+
+// Frame is the frame that a slot is in or is being read into, -1 for none.
+func (t *Table) Frame(slot uint32) int { return int(t.frame[slot]) }
+
+// Turn begins a turn of a layer that wants slots, each for count of the rows. A turn before that was not finished is given up.
+func (t *Table) Turn(layer int, slots []uint32, count []int32, rows int) {
+	for _, s := range t.turn {
+		if t.hold[s] == holdTurn {
+			t.hold[s] = holdNo
+		}
+	}
+	t.layer, t.loaded, t.given, t.held = layer, 0, 0, 0
+	t.turn, t.count = t.turn[:0], t.count[:0]
+	for _, present := range []bool{true, false} {
+		for i, s := range slots {
+			if t.frame[s] >= 0 != present {
+				continue
+			}
+			n := int32(rows)
+			if count != nil {
+				n = count[i]
+			}
+			t.turn, t.count = append(t.turn, s), append(t.count, n)
+			t.policy.Use(s, int(n))
+			if present {
+				if t.hold[s] == holdEarly {
+					t.early--
+					t.EarlyUsed++
+				}
+				t.hold[s] = holdTurn
+				t.loaded++
+			}
+		}
+	}
+	t.turns++
+	kept := t.ahead[:0]
+	for _, a := range t.ahead {
+		switch {
+		case t.hold[a.slot] != holdEarly:
+		case t.turns-a.turn < t.wait:
+			kept = append(kept, a)
+		default:
+			t.hold[a.slot] = holdNo
+			t.early--
+			t.EarlyUnused++
+		}
+	}
+	t.ahead = kept
+}
+
+// Next gives the turn's next block: slots that have a frame or get one by these loads, present ones first. more says that others follow. The block before is done with: its frames
+// may be among those of the loads. If not everything fits, half of what is there is the block, so that the other half can be read meanwhile.
+func (t *Table) Next() (block []uint32, loads []Load, more bool) {
+	for ; t.held < t.given; t.held++ {
+		t.hold[t.turn[t.held]] = holdNo
+	}
+	t.loads = t.loads[:0]
+	if n := len(t.turn) - t.loaded; n > 0 {
+		t.room(n, false)
+		for t.loaded < len(t.turn) {
+			s := t.turn[t.loaded]
+			if !t.put(s, holdTurn) {
+				break
+			}
+			t.loaded++
+		}
+	}
+	n := t.loaded - t.given
+	if t.loaded < len(t.turn) {
+		n = (n + 1) / 2
+	}
+	block = t.turn[t.given : t.given+n]
+	t.given += n
+	return block, t.loads, t.given < len(t.turn)
+}
+
+// Ahead gives a slot a frame before it is wanted, if one can be had: it takes none from what the turn needs or what else was read ahead, and half of all at most.
+func (t *Table) Ahead(slot uint32) (Load, bool) {
+	if t.frame[slot] >= 0 || 2*(t.early+1) > len(t.slot) {
+		return Load{}, false
+	}
+	t.room(1, true)
+	t.loads = t.loads[:0]
+	if !t.put(slot, holdEarly) {
+		return Load{}, false
+	}
+	t.early++
+	t.ahead = append(t.ahead, early{slot, t.turns})
+	return t.loads[0], true
+}
+
+// Warm gives a slot a free frame; it evicts nothing.
+func (t *Table) Warm(slot uint32) (Load, bool) {
+	if t.frame[slot] >= 0 || len(t.free) == 0 {
+		return Load{}, false
+	}
+	t.loads = t.loads[:0]
+	t.put(slot, holdNo)
+	return t.loads[0], true
+}
+
+// Drop takes a slot out whose read has failed; its frame is used again unless it is lost.
+func (t *Table) Drop(slot uint32, lost bool) {
+	f := t.frame[slot]
+	if f < 0 {
+		return
+	}
+	if t.hold[slot] == holdEarly {
+		t.early--
+		t.EarlyUnused++
+	}
+	t.frame[slot], t.slot[f], t.hold[slot] = -1, -1, holdNo
+	if !lost {
+		t.free = append(t.free, f)
+	}
+}
+
+// put gives a slot a free frame.
+func (t *Table) put(slot uint32, hold uint8) bool {
+	if len(t.free) == 0 {
+		return false
+	}
+	f := t.free[len(t.free)-1]
+	t.free = t.free[:len(t.free)-1]
+	t.slot[f], t.frame[slot], t.hold[slot] = int32(slot), f, hold
+	t.loads = append(t.loads, Load{slot, uint32(f)})
+	return true
+}
+
+// room makes n frames free, as far as there are slots that may leave: the farthest first, what was read ahead last.
+func (t *Table) room(n int, early bool) {
+	n -= len(t.free)
+	if n <= 0 {
+		return
+	}
+	t.work = t.work[:0]
+	for _, s := range t.slot {
+		if s < 0 || t.hold[s] != holdNo {
+			continue
+		}
+		t.work = append(t.work, candidate{uint32(s), t.policy.Distance(uint32(s), t.layer)})
+	}
+	if len(t.work) > n {
+		slices.SortFunc(t.work, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(b.distance, a.distance), cmp.Compare(a.slot, b.slot))
+		})
+		t.work = t.work[:n]
+	}
+	for _, c := range t.work {
+		t.Drop(c.slot, false)
+	}
+	if n -= len(t.work); early || n <= 0 || t.early == 0 {
+		return
+	}
+	for _, s := range t.slot {
+		if n > 0 && s >= 0 && t.hold[s] == holdEarly {
+			t.Drop(uint32(s), false)
+			n--
+		}
+	}
+}

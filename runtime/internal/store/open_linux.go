@@ -1,0 +1,58 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// openDirect opens a file for reads that go past the page cache, and tells the alignment that they need.
+func openDirect(path string) (f *os.File, align int, err error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("O_DIRECT: %w", err)
+	}
+	f = os.NewFile(uintptr(fd), path)
+	align = 4096
+	var st unix.Statx_t
+	if unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_DIOALIGN, &st) == nil && st.Mask&unix.STATX_DIOALIGN != 0 {
+		if st.Dio_offset_align == 0 || st.Dio_offset_align > 4096 || st.Dio_mem_align > 4096 {
+			f.Close()
+			return nil, 0, fmt.Errorf("O_DIRECT: %w: the file needs an alignment of %d", unix.EOPNOTSUPP, st.Dio_offset_align)
+		}
+		align = int(max(st.Dio_offset_align, st.Dio_mem_align, 512))
+	}
+	return f, align, nil
+}
+
+// openRing makes an io_uring; mem, if any, is registered where the system allows it.
+func openRing(f *os.File, mem []byte) (device, error) {
+	r, err := newRing(int(f.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	if len(mem) > 0 {
+		r.register(mem) // refused where memory may not be locked: reads are then plain ones
+	}
+	return r, nil
+}
+
+// dropCached gives the pages of a range back that a buffered read has left in the system's cache: they would count against the memory that the user granted.
+func dropCached(f *os.File) func(off, n int64) {
+	fd := int(f.Fd())
+	return func(off, n int64) { unix.Fadvise(fd, off, n, unix.FADV_DONTNEED) }
+}
+
+// place names the machine's kernel and the file system that a file lies on.
+func place(path string) string {
+	var u unix.Utsname
+	unix.Uname(&u)
+	var st unix.Stat_t
+	var fs unix.Statfs_t
+	if p, err := filepath.Abs(path); err != nil || unix.Stat(p, &st) != nil || unix.Statfs(p, &fs) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s dev %x type %x", unix.ByteSliceToString(u.Nodename[:]), unix.ByteSliceToString(u.Release[:]), st.Dev, uint64(fs.Type))
+}

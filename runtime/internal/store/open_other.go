@@ -1,0 +1,17 @@
+//go:build !linux
+
+package store
+
+import (
+	"errors"
+	"os"
+	"runtime"
+)
+
+func openDirect(string) (*os.File, int, error) { return nil, 0, errors.ErrUnsupported }
+
+func openRing(*os.File, []byte) (device, error) { return nil, errors.ErrUnsupported }
+
+func dropCached(*os.File) func(off, n int64) { return nil }
+
+func place(string) string { return runtime.GOOS }
