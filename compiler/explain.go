@@ -19,6 +19,7 @@ type Explanation struct {
 	Program  []string         `json:"program"` // one line per operation
 	Arena    uint64           `json:"arena_bytes_per_row"`
 	KVBytes  uint64           `json:"kv_bytes_per_position"` // without windows
+	State    uint64           `json:"state_bytes"`           // of recurrent layers, for a session
 	Tensors  []TensorLine     `json:"tensors"`               // in the order of the source
 	Sections []format.Section `json:"-"`
 	Notes    []string         `json:"notes,omitempty"`
@@ -39,6 +40,17 @@ type TensorLine struct {
 	Tiled       bool   `json:"tiled"`
 }
 
+// states counts what a session remembers.
+func (ex *Explanation) states(states []format.State) {
+	for _, s := range states {
+		if s.Kind == format.StateRecurrent {
+			ex.State += 4 * uint64(s.KVHeads) * uint64(s.KeyDim) * uint64(s.ValDim)
+			continue
+		}
+		ex.KVBytes += 2 * uint64(s.KVHeads) * (uint64(s.KeyDim) + uint64(s.ValDim))
+	}
+}
+
 // explanation describes the finished plan.
 func (b *build) explanation() *Explanation {
 	d := b.laid.Draft
@@ -46,9 +58,7 @@ func (b *build) explanation() *Explanation {
 		Model: d.Model, Target: d.Target, Passes: lower.Passes(), Program: programLines(d.Program, d.Tensors),
 		Arena: d.Program.PerRow, Sections: b.laid.Sections, Length: b.laid.Length, Notes: b.vocab.Notes,
 	}
-	for _, s := range d.Program.States {
-		ex.KVBytes += 2 * uint64(s.KVHeads) * (uint64(s.KeyDim) + uint64(s.ValDim))
-	}
+	ex.states(d.Program.States)
 	for i := range d.Tensors {
 		ex.Tensors = append(ex.Tensors, b.tensorLine(i))
 	}
@@ -92,7 +102,7 @@ func (ex *Explanation) Text(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "parameters %d, vocabulary %d, trained context %d\n", ex.Model.Params, ex.Model.Vocab, ex.Model.Context)
 	fmt.Fprintf(&b, "target     %s\n", ex.Target)
-	fmt.Fprintf(&b, "container  %d bytes; per token of a batch %d bytes of arena; per position of context %d bytes of keys and values\n\n", ex.Length, ex.Arena, ex.KVBytes)
+	fmt.Fprintf(&b, "container  %d bytes; per token of a batch %d bytes of arena; per position of context %d bytes of keys and values%s\n\n", ex.Length, ex.Arena, ex.KVBytes, recurrentText(ex.State))
 	wide := [5]int{}
 	for _, t := range ex.Tensors {
 		for i, s := range []string{t.Name, t.Type, t.Shape, t.Layout, t.Class} {
@@ -121,4 +131,11 @@ func programLines(p *format.Program, tensors []format.Tensor) []string {
 		lines[i] = format.OpText(p, format.TensorList(tensors), op)
 	}
 	return lines
+}
+
+func recurrentText(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; per session %d bytes of recurrent state", n)
 }

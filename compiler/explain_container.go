@@ -28,9 +28,7 @@ func ExplainContainer(path string) (*Explanation, error) {
 		tensors[i] = c.Tensors.At(i)
 		ex.Tensors = append(ex.Tensors, recorded(&tensors[i]))
 	}
-	for _, s := range c.Program.States {
-		ex.KVBytes += 2 * uint64(s.KVHeads) * (uint64(s.KeyDim) + uint64(s.ValDim))
-	}
+	ex.states(c.Program.States)
 	ex.Program = programLines(c.Program, tensors)
 	return ex, nil
 }

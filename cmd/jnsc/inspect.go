@@ -72,6 +72,7 @@ type (
 		PerWorker   uint64 `json:"arena_bytes_per_worker"`
 		KVPerPos    uint64 `json:"kv_bytes_per_position"`
 		WindowBytes uint64 `json:"kv_bytes_of_windows"`
+		StateBytes  uint64 `json:"bytes_of_recurrent_states"`
 	}
 	provenance struct {
 		Link   string `json:"link"`
@@ -123,6 +124,10 @@ func describe(path string, k *format.Container) (*inspected, error) {
 		d.Sections = append(d.Sections, section{s.Kind.String(), s.Offset, s.Length, hexOf(s.Digest)})
 	}
 	for _, s := range p.States {
+		if s.Kind == format.StateRecurrent {
+			d.Program.StateBytes += 4 * uint64(s.KVHeads) * uint64(s.KeyDim) * uint64(s.ValDim)
+			continue
+		}
 		n := 2 * uint64(s.KVHeads) * (uint64(s.KeyDim) + uint64(s.ValDim)) // IEEE half
 		if s.Window == 0 {
 			d.Program.KVPerPos += n
@@ -156,7 +161,7 @@ func (d *inspected) text() string {
 	p := d.Program
 	row("program", "%d operations over %d buffers", p.Operations, p.Buffers)
 	row("memory", "arena %s per token of a batch + %s + %s per thread; keys and values %s per position%s", jnscli.Size(p.PerRow), jnscli.Size(p.Fixed),
-		jnscli.Size(p.PerWorker), jnscli.Size(p.KVPerPos), windows(p.WindowBytes))
+		jnscli.Size(p.PerWorker), jnscli.Size(p.KVPerPos), windows(p.WindowBytes)+recurrent(p.StateBytes))
 	row("template", "%s", map[bool]string{true: "yes", false: "none: no chat"}[d.Template])
 	for _, l := range d.Provenance {
 		row("provenance", "%s %s", l.Digest, l.Link)
@@ -171,6 +176,13 @@ func (d *inspected) text() string {
 	}
 	w.Flush()
 	return b.String()
+}
+
+func recurrent(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" + %s of recurrent states per session", jnscli.Size(n))
 }
 
 func tuned(s string) string {

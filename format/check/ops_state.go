@@ -23,8 +23,7 @@ func (k *checker) recurrent(s uint32, heads, key, val uint64) error {
 		return corrupt("state %d is filled a second time", s)
 	}
 	k.appended[s] = true
-	// An exponential counts for some ten elements.
-	k.work += 16 * heads * key * val
+	k.work += 2 * heads * key * val
 	return k.allRows()
 }
 
@@ -77,6 +76,7 @@ func (k *checker) scan(p *format.ScanParams, o *operands) error {
 	stateHeads, values := heads, dim
 	if dim == 1 {
 		stateHeads, values = 1, heads
+		k.work += 14 * heads * min(n, maxState) // an exponential for each number
 	}
 	o.read(p.X, p.DT, p.B, p.C)
 	o.write(p.Out)

@@ -4,7 +4,7 @@ import "jns/format"
 
 // markFine chooses the quantised matrices that take their input in two rows, the values and what rounding left of them, so that the rounding of
 // activations adds no error there. The choice follows what it costs and what it gives (RATIONALE.md has the measurements): the matrices that make keys and values are
-// small, and what they get wrong is read again by every later position; the logits are computed for few rows, straight from their input; the output
+// small, and what they get wrong is read again by every later position, as is what goes into a recurrent state; the logits are computed for few rows, straight from their input; the output
 // projection of attention adds to the residual stream. Each costs a second pass of integer products over weights that are in registers already, and no more bytes.
 //
 // Where a router chooses experts, every matrix does: a small error before a router can change its choice, which is a large error after it.
@@ -59,7 +59,7 @@ func (g *graph) endsIn(n *node, users map[*node][]*node) bool {
 	}
 	for _, u := range users[n] {
 		switch u.params.(type) {
-		case *format.KVAppendParams:
+		case *format.KVAppendParams, *format.ConvParams, *format.ScanParams, *format.DeltaParams:
 			return true
 		case *format.NormParams, *format.RopeParams, *format.SoftCapParams, *format.ElementParams, *format.SliceParams, *format.TemperParams:
 			if u.residual == nil && len(compact(u.in)) == 1 && g.endsIn(u, users) {
