@@ -184,8 +184,12 @@ func (d *dumper) provenance() {
 
 func (d *dumper) program() {
 	p := d.c.Program
-	d.line("vocabulary %d, context %d, width %d; arena per row %d, fixed %d, per worker %d; logits in %s", p.Vocab, p.Context, p.Embed, p.PerRow, p.Fixed,
-		p.PerWorker, bufferText(p, p.Logits))
+	what := "logits"
+	if p.Output != OutputLogits {
+		what = fmt.Sprintf("hidden states (output %d)", p.Output)
+	}
+	d.line("vocabulary %d, context %d, width %d; arena per row %d, fixed %d, per worker %d; %s in %s", p.Vocab, p.Context, p.Embed, p.PerRow, p.Fixed,
+		p.PerWorker, what, bufferText(p, p.Logits))
 	for _, l := range ProgramText(p, d.c.Tensors) {
 		d.line("%s", l)
 	}

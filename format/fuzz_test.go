@@ -179,8 +179,8 @@ func TestNonCanonicalProgramsAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = format.DecodeProgram(append(good, 0))
 	require.ErrorIs(t, err, format.ErrCorrupt)
-	longer := append([]byte{0x98, 0x0b}, good[1:]...) // array of 11 with its length in a byte of its own
-	require.Equal(t, byte(0x8b), good[0])
+	longer := append([]byte{0x98, 0x0c}, good[1:]...) // array of 12 with its length in a byte of its own
+	require.Equal(t, byte(0x8c), good[0])
 	_, err = format.DecodeProgram(longer)
 	require.ErrorIs(t, err, format.ErrCorrupt)
 	indefinite := append(append([]byte{0x9f}, good[1:]...), 0xff)

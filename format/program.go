@@ -13,11 +13,25 @@ type Program struct {
 	States  []State
 	Ropes   []Rope
 	Ops     []Op
-	Logits  uint32 // buffer (float32[Vocab]) that holds the selected rows' logits at the end
+	Logits  uint32 // buffer that holds the selected rows' results at the end: float32[Vocab] logits, or float32[Embed] where Output says so
 
 	// Sizes of the three regions of the arena, in bytes; PerRow is multiplied by the batch size.
 	PerRow, Fixed, PerWorker uint64
+
+	Output uint8 // what the results are
 }
+
+// What a program's results are. All but logits are hidden states, of which a text's embedding is made.
+const (
+	OutputLogits uint8 = 0
+	OutputMean   uint8 = 1 // the embedding is their mean
+	OutputFirst  uint8 = 2 // that of the first token
+	OutputLast   uint8 = 3 // that of the last
+	OutputEach   uint8 = 4 // one for each token
+)
+
+// VocabularyOnly reports whether the container holds a vocabulary and no model: its program has no operations, and only its tokenizer can be used.
+func (p *Program) VocabularyOnly() bool { return len(p.Ops) == 0 }
 
 // ElemType is the type of a buffer's elements.
 type ElemType uint8
@@ -223,6 +237,9 @@ type AttentionParams struct {
 	Scale   float32
 	SoftCap float32 // 0: none
 	Sinks   uint32
+	// All: a row sees later positions too; its session then is computed as a whole, in one batch. Reach: only those at most so far away, before and behind; 0: all.
+	All   bool
+	Reach uint32
 }
 
 // Activation functions.

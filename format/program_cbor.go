@@ -20,6 +20,7 @@ type wireProgram struct {
 	Ops                      []wireOp
 	Logits                   uint32
 	PerRow, Fixed, PerWorker uint64
+	Output                   uint8
 }
 
 type wireOp struct {
@@ -107,7 +108,7 @@ func EncodeProgram(p *Program) ([]byte, error) {
 	w := wireProgram{
 		Vocab: p.Vocab, Context: p.Context, Embed: p.Embed,
 		Buffers: p.Buffers, States: p.States, Ropes: p.Ropes, Ops: make([]wireOp, len(p.Ops)),
-		Logits: p.Logits, PerRow: p.PerRow, Fixed: p.Fixed, PerWorker: p.PerWorker,
+		Logits: p.Logits, PerRow: p.PerRow, Fixed: p.Fixed, PerWorker: p.PerWorker, Output: p.Output,
 	}
 	for i, b := range p.Buffers {
 		if !utf8.ValidString(b.Name) {
@@ -154,7 +155,7 @@ func DecodeProgram(b []byte) (*Program, error) {
 	p := &Program{
 		Vocab: w.Vocab, Context: w.Context, Embed: w.Embed,
 		Buffers: w.Buffers, States: w.States, Ropes: w.Ropes, Ops: make([]Op, len(w.Ops)),
-		Logits: w.Logits, PerRow: w.PerRow, Fixed: w.Fixed, PerWorker: w.PerWorker,
+		Logits: w.Logits, PerRow: w.PerRow, Fixed: w.Fixed, PerWorker: w.PerWorker, Output: w.Output,
 	}
 	for i, o := range w.Ops {
 		params := NewParams(o.Kind)

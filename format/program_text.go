@@ -124,7 +124,7 @@ func operand(p *Program, tensors Tensors, k OpKind, name string, f reflect.Value
 		return fmt.Sprintf("#%d", n)
 	}
 	switch name {
-	case "State", "Table", "Heads", "HeadDim", "KeyHeads", "KeyDim", "ValDim", "N", "Taps", "Groups", "Experts", "Top", "TopGroups", "From", "Rows", "Cols", "Width", "Stride", "Step":
+	case "State", "Table", "Heads", "HeadDim", "KeyHeads", "KeyDim", "ValDim", "N", "Taps", "Groups", "Experts", "Top", "TopGroups", "From", "Rows", "Cols", "Width", "Stride", "Step", "Reach":
 		return fmt.Sprint(n)
 	}
 	return bufferText(p, n)

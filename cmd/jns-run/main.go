@@ -37,7 +37,7 @@ func root() *cli.Command {
 		ArgsUsage: "MODEL.jns",
 		Flags:     local(append(append(engineFlags(), sampleFlags()...), generateFlags()...)),
 		Action:    generate,
-		Commands:  []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), infoCommand(), pplCommand(), serveCommand()},
+		Commands:  []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), embedCommand(), infoCommand(), pplCommand(), serveCommand()},
 	}
 }
 

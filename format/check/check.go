@@ -216,7 +216,14 @@ func (k *checker) end() error {
 	if !k.selected {
 		return corrupt("no operation selects rows")
 	}
-	if err := k.buffer(k.p.Logits, format.ElemF32, uint64(k.p.Vocab)); err != nil {
+	width := uint64(k.p.Vocab)
+	switch {
+	case k.p.Output > format.OutputEach:
+		return unsupported("output %d is unknown", k.p.Output)
+	case k.p.Output != format.OutputLogits:
+		width = uint64(k.p.Embed)
+	}
+	if err := k.buffer(k.p.Logits, format.ElemF32, width); err != nil {
 		return fmt.Errorf("logits: %w", err)
 	}
 	if err := k.flow.read(k.p.Logits, true); err != nil {

@@ -84,6 +84,12 @@ func TestUnprovableProgramsAreRefusedWithTheOperation(t *testing.T) {
 		{"state filled twice", "a second time", false, func(p *program, _ []format.Tensor) { find[*format.KVAppendParams](p, 1).State = 0 }},
 		{"state never filled", "never filled", false, func(p *program, _ []format.Tensor) { p.States = append(p.States, p.States[0]) }},
 		{"state with larger heads", "operation 5 (kv_append)", false, func(p *program, _ []format.Tensor) { p.States[0].KeyDim = 32 }},
+		{"reach of a causal attention", "reach of 3", false, func(p *program, _ []format.Tensor) { find[*format.AttentionParams](p, 0).Reach = 3 }},
+		{"all positions in a window", "window of 8", false, func(p *program, _ []format.Tensor) {
+			p.States[0].Window, find[*format.AttentionParams](p, 0).All = 8, true
+		}},
+		{"output that is unknown", "output 9", false, func(p *program, _ []format.Tensor) { p.Output = 9 }},
+		{"hidden states of the wrong length", "must have 32", false, func(p *program, _ []format.Tensor) { p.Output = format.OutputMean }},
 		{"heads not a multiple", "heads over", false, func(p *program, _ []format.Tensor) { find[*format.AttentionParams](p, 0).Heads = 3 }},
 		{"constant infinite", "constant", false, func(p *program, _ []format.Tensor) { find[*format.AttentionParams](p, 0).Scale = float32(math.Inf(1)) }},
 		{"no selection", "selects rows", false, func(p *program, _ []format.Tensor) {

@@ -276,6 +276,9 @@ func (k *checker) attention(p *format.AttentionParams, o *operands) error {
 	if p.Heads == 0 || p.Heads > MaxHeads || p.Heads%s.KVHeads != 0 || p.SoftCap < 0 {
 		return corrupt("%d heads over %d heads of keys, soft cap %g", p.Heads, s.KVHeads, p.SoftCap)
 	}
+	if p.All && s.Window != 0 || !p.All && p.Reach != 0 {
+		return corrupt("a window of %d and a reach of %d", s.Window, p.Reach)
+	}
 	o.read(p.Q)
 	o.write(p.Out)
 	heads := uint64(p.Heads)

@@ -71,6 +71,14 @@ func (s *Session) Fork() *Session {
 // Eval computes tokens in batches. For each token whose logits are wanted it calls each(i, logits), i counting tokens; logits (Vocab values) are valid during the call.
 // want nil means the last token only.
 func (s *Session) Eval(ctx context.Context, tokens []int32, want func(i int) bool, each func(i int, logits []float32) error) error {
+	if s.e.Embeds() {
+		return ErrNoLogits
+	}
+	return s.eval(ctx, tokens, want, each)
+}
+
+// eval is Eval for whatever the results are.
+func (s *Session) eval(ctx context.Context, tokens []int32, want func(i int) bool, each func(i int, result []float32) error) error {
 	e := s.e
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -189,6 +189,30 @@ var recipes = map[string]func(m *model){
 		})
 	},
 	"gemma3n":    gemma3n,
+	"bert":       func(m *model) { bert(m) },
+	"nomic-bert": func(m *model) { bert(m) },
+	"gemma-embedding": func(m *model) {
+		m.layers = 6
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.set("attention.sliding_window", 16)
+		m.set("rope.freq_base", 1e6)
+		m.set("pooling_type", 1)
+		m.set("attention.causal", false)
+		m.outside(false, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.headNorms(p, m.dim)
+			m.norm(p+"post_attention_norm", false)
+			m.norm(p+"ffn_norm", false)
+			m.gated(p)
+			m.norm(p+"post_ffw_norm", false)
+		})
+	},
+	"qwen3+embedding": func(m *model) {
+		m.set("pooling_type", 3)
+		m.sequential(special{rms: true, headNorms: true})
+	},
 	"gemma4":     func(m *model) { gemma4(m, 0) },
 	"gemma4+moe": func(m *model) { gemma4(m, 6) },
 }
@@ -467,5 +491,38 @@ func gemma3n(m *model) {
 		m.mat(p+"laurel_l.weight", 1, m.embd, 64)
 		m.mat(p+"laurel_r.weight", 1, 64, m.embd)
 		small("laurel_post_norm")
+	})
+}
+
+// bert is bert or, gated and with rotations, nomic-bert.
+func bert(m *model) {
+	m.kvHeads = m.heads
+	m.basics("attention.layer_norm_epsilon")
+	m.set("attention.causal", false)
+	m.set(".tokenizer.ggml.token_type_count", 2)
+	m.set("pooling_type", map[string]int{"bert": 2, "nomic-bert": 1}[m.arch])
+	m.add("token_embd.weight", typeF16, 0, 0.3, []uint32{m.embd, m.vocab})
+	m.norm("token_embd_norm", true)
+	m.vec("token_types.weight", 0, 0.2, m.embd, 2)
+	if m.arch == "bert" {
+		m.mat32("position_embd.weight", 3, m.embd, m.context)
+	}
+	m.each(func(p string) {
+		if m.arch == "bert" {
+			m.attention(p)
+			m.biases(p)
+			m.vec(p+"attn_output.bias", 0, 0.1, m.embd)
+		} else {
+			m.fused(p, false)
+		}
+		m.norm(p+"attn_output_norm", true)
+		if m.arch == "bert" {
+			m.plain(p)
+			m.vec(p+"ffn_up.bias", 0, 0.1, m.ff)
+			m.vec(p+"ffn_down.bias", 0, 0.1, m.embd)
+		} else {
+			m.gated(p)
+		}
+		m.norm(p+"layer_output_norm", true)
 	})
 }

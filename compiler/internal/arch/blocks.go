@@ -21,6 +21,8 @@ type Attn struct {
 	LateNorm  bool // those norms come after the rotation
 	ValNorm   bool // values are normed too, without weight
 
+	All     bool                 // later positions are seen too
+	Reach   uint32               // how far, before and behind; 0: all
 	Temper  *format.TemperParams // of the queries
 	Dim     uint32               // width of this layer's heads; 0: the model's
 	ValueK  bool                 // where the file has no attn_v, values are the keys before norm and rotation
@@ -71,7 +73,7 @@ func (b *Builder) SelfAttention(x Value, a Attn) Value {
 	if scale == 0 {
 		scale = float32(1 / math.Sqrt(float64(dim)))
 	}
-	p := &format.AttentionParams{State: state, Heads: heads, Scale: scale, SoftCap: a.SoftCap}
+	p := &format.AttentionParams{State: state, Heads: heads, Scale: scale, SoftCap: a.SoftCap, All: a.All, Reach: a.Reach}
 	var sinks *gguf.Tensor
 	if a.Sinks {
 		sinks = b.Vector("attn_sinks.weight", heads)

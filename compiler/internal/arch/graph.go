@@ -64,6 +64,7 @@ type Graph struct {
 	Nodes   []Node
 	States  []format.State
 	Ropes   []format.Rope
-	Logits  Value
+	Logits  Value                 // or hidden states, as Output says
+	Output  uint8                 // format.Output…
 	Uses    map[*gguf.Tensor]*Use // one for every tensor of the set
 }

@@ -1,6 +1,8 @@
 package arch
 
 import (
+	"math"
+
 	"jns/compiler/internal/gguf"
 	"jns/format"
 )
@@ -148,8 +150,26 @@ func (b *Builder) Output(x Value, scale, cap float32) {
 	b.Logits(b.Norm(x, "output_norm.weight"), scale, cap)
 }
 
+// Embedding ends the graph with hidden states, if the file says how a text's embedding is made of them.
+func (b *Builder) Embedding(x Value) bool {
+	switch p := b.Uint("pooling_type", math.MaxUint32); p {
+	case 1, 2, 3:
+		b.g.Logits, b.g.Output = x, uint8(p)
+		return true
+	case 4:
+		b.unsupported("key %q is 4: models that rank texts are not known here", b.key("pooling_type"))
+	}
+	return false
+}
+
 // Logits is Output without the norm.
 func (b *Builder) Logits(x Value, scale, cap float32) {
+	if b.Embedding(x) {
+		if t := b.set.Tensor("output.weight"); t != nil {
+			b.g.Uses[t] = b.use(RoleAside, "the model makes embeddings, no logits")
+		}
+		return
+	}
 	name := "output.weight"
 	if !b.Has(name) {
 		name = "token_embd.weight"

@@ -44,7 +44,7 @@ func Lower(src *arch.Graph, index map[*gguf.Tensor]uint32) (*format.Program, err
 	}
 	e := emit(g, index)
 	prog := &format.Program{
-		Vocab: src.Vocab, Context: src.Context, Embed: src.Embed,
+		Vocab: src.Vocab, Context: src.Context, Embed: src.Embed, Output: src.Output,
 		States: src.States, Ropes: src.Ropes, Ops: e.ops,
 	}
 	if err := planMemory(e, prog); err != nil {

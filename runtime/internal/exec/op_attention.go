@@ -98,11 +98,13 @@ type attention struct {
 	group      int // query heads of a KV head
 	scale, cap float32
 	sinks      []float32
+	all        bool
+	reach      int
 }
 
 func (m *Model) bindAttention(p *format.AttentionParams) error {
 	a := &attention{q: m.buf(p.Q), out: m.buf(p.Out), state: int(p.State), shape: m.store.Shape(int(p.State)),
-		scale: p.Scale, cap: p.SoftCap, sinks: m.vector(p.Sinks)}
+		scale: p.Scale, cap: p.SoftCap, sinks: m.vector(p.Sinks), all: p.All, reach: int(p.Reach)}
 	a.group = int(p.Heads) / a.shape.KVHeads
 	for i := range m.work {
 		s := &m.work[i].attend
@@ -178,6 +180,12 @@ func (a *attention) block(w *worker, r0, r1, kvHead, h0, h1 int) {
 			hi[n] = m.batch[r].Pos + 1
 			if a.shape.Window > 0 {
 				lo[n] = max(0, hi[n]-a.shape.Window)
+			}
+			if a.all {
+				hi[n] = m.batch[r].Cache.Len()
+				if a.reach > 0 {
+					lo[n], hi[n] = max(0, m.batch[r].Pos-a.reach), min(hi[n], m.batch[r].Pos+a.reach+1)
+				}
 			}
 			first, last = min(first, lo[n]), max(last, hi[n])
 			s.m[n], s.l[n] = float32(math.Inf(-1)), 0

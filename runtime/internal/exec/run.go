@@ -15,6 +15,7 @@ var (
 	ErrToken    = errors.New("token id out of range")
 	ErrPosition = errors.New("position beyond the model's table of positions")
 	ErrLogits   = errors.New("logits are not finite")
+	ErrParts    = errors.New("the model sees a text as a whole, which must fit in one batch")
 )
 
 // Row is one token of a batch.
@@ -49,6 +50,16 @@ func (m *Model) Run(b Batch) error {
 			m.chosen = append(m.chosen, i)
 		}
 	}
+	if m.Whole() {
+		for i := 0; i < len(b); {
+			first := i
+			for i++; i < len(b) && b[i].Cache == b[first].Cache; i++ {
+			}
+			if b[first].Pos != 0 || i-first != b[first].Cache.Len() {
+				return fmt.Errorf("%w: %d of %d tokens (raise it with --batch)", ErrParts, i-first, b[first].Cache.Len())
+			}
+		}
+	}
 	m.batch, m.n, m.inLoop = b, len(b), false
 	if m.stream != nil {
 		if err := m.stream.Pass(len(b)); err != nil {
@@ -59,6 +70,16 @@ func (m *Model) Run(b Batch) error {
 		m.next[i].Reset()
 	}
 	return m.pool.Run(m.region)
+}
+
+// Whole says that rows see later positions: all tokens of a session must be in one batch.
+func (m *Model) Whole() bool {
+	for i := range m.prog.Ops {
+		if p, ok := m.prog.Ops[i].Params.(*format.AttentionParams); ok && p.All {
+			return true
+		}
+	}
+	return false
 }
 
 // region is what every worker does for one batch: the program from top to bottom.
