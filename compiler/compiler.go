@@ -121,6 +121,9 @@ func (b *build) inventory() (err error) {
 
 // read is the part of the inventory that needs only an open source.
 func (b *build) read() (err error) {
+	if len(b.set.Tensors) == 0 {
+		return b.readVocabularyOnly()
+	}
 	if b.graph, err = arch.Build(b.set, arch.Options{KeepUnknown: b.opt.KeepUnknown}); err != nil {
 		return err
 	}
@@ -139,8 +142,25 @@ func (b *build) readVocabulary() (err error) {
 	return err
 }
 
+// readVocabularyOnly is read for a source without tensors: it becomes a container that can only tokenize. Its architecture does not matter, since nothing of it is used.
+func (b *build) readVocabularyOnly() (err error) {
+	if b.tokenizer, b.vocab, err = vocab.Build(b.set); err != nil {
+		return err
+	}
+	if b.vocab.Tokens == 0 {
+		return fmt.Errorf("%w: the file has neither tensors nor a vocabulary", ErrCorrupt)
+	}
+	b.graph = &arch.Graph{Arch: text(b.set, "general.architecture"), Vocab: uint32(b.vocab.Tokens)}
+	b.template, err = chatTemplate(b.set)
+	return err
+}
+
 // lower makes the program.
 func (b *build) lower() (err error) {
+	if len(b.set.Tensors) == 0 {
+		b.program = &format.Program{Vocab: b.graph.Vocab}
+		return nil
+	}
 	index := make(map[*gguf.Tensor]uint32, len(b.set.Tensors))
 	for i, t := range b.set.Tensors {
 		index[t] = uint32(i)

@@ -39,7 +39,7 @@ func Open(r io.ReaderAt, size int64) (*Container, error) {
 		return nil, err
 	}
 	c := &Container{Header: h, TOC: toc, r: r}
-	b, err := c.Bytes(SectionSlots)
+	b, err := c.optional(SectionSlots)
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +104,11 @@ func openHead(r io.ReaderAt, size int64) (*Header, *TOC, error) {
 }
 
 func (c *Container) openTensors() error {
-	names, err := c.Bytes(SectionNames)
+	names, err := c.optional(SectionNames)
 	if err != nil {
 		return err
 	}
-	records, err := c.Bytes(SectionTensors)
+	records, err := c.optional(SectionTensors)
 	if err != nil {
 		return err
 	}

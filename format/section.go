@@ -40,10 +40,10 @@ func (k SectionKind) String() string {
 // Weights reports whether the section consists of slots, so that its digest is that of the list of their digests.
 func (k SectionKind) Weights() bool { return k >= SectionResident && k <= SectionAside }
 
-// required sections are present in every container.
+// required sections are present in every container. One that holds only a vocabulary has no tensors and no slots.
 func (k SectionKind) required() bool {
 	switch k {
-	case SectionSource, SectionProgram, SectionNames, SectionTensors, SectionSlots, SectionProvenance, SectionChunks:
+	case SectionSource, SectionProgram, SectionProvenance, SectionChunks:
 		return true
 	}
 	return false

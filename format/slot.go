@@ -101,8 +101,8 @@ func EncodeSlots(ss []Slot) []byte {
 // SlotAlign after the one before. Whatever it accepts EncodeSlots gives back byte for byte.
 func DecodeSlots(b []byte, sections []Section) (SlotTable, error) {
 	t := SlotTable(b)
-	if len(b)%SlotRecord != 0 || len(b) == 0 || t.Len() > MaxSlots {
-		return nil, tableFault(SectionSlots, "table of %d bytes is not 1 to %d records of %d", len(b), MaxSlots, SlotRecord)
+	if len(b)%SlotRecord != 0 || t.Len() > MaxSlots {
+		return nil, tableFault(SectionSlots, "table of %d bytes is not up to %d records of %d", len(b), MaxSlots, SlotRecord)
 	}
 	next := 0
 	for _, sec := range sections {

@@ -136,8 +136,8 @@ func EncodeTensors(ts []Tensor) (names, records []byte) {
 // be nil: then only what concerns the record itself). Whatever it accepts EncodeTensors gives back byte for byte.
 func DecodeTensors(names, records []byte, slots Slots) (TensorTable, error) {
 	t := TensorTable{records: records, names: names}
-	if len(records)%TensorRecord != 0 || len(records) == 0 || t.Len() > MaxTensors || len(names) > MaxNames {
-		return TensorTable{}, tableFault(SectionTensors, "table of %d bytes is not 1 to %d records of %d", len(records), MaxTensors, TensorRecord)
+	if len(records)%TensorRecord != 0 || t.Len() > MaxTensors || len(names) > MaxNames {
+		return TensorTable{}, tableFault(SectionTensors, "table of %d bytes is not up to %d records of %d", len(records), MaxTensors, TensorRecord)
 	}
 	seen := make(map[string]struct{}, t.Len())
 	end, parts := uint64(0), uint64(0)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v3"
@@ -20,7 +21,22 @@ func tokenizeCommand() *cli.Command {
 			&cli.BoolFlag{Name: "no-special", Usage: "without the tokens that the model puts around a text, and special tokens' texts as plain text"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
 		},
-		Action: with(tokenize),
+		Action: withTokenizer(tokenize),
+	}
+}
+
+// withTokenizer is with for a verb that computes nothing.
+func withTokenizer(f func(ctx context.Context, c *cli.Command, e *engine.Engine) error) cli.ActionFunc {
+	return func(ctx context.Context, c *cli.Command) (err error) {
+		if err := jnscli.Args(c, 1, 1, "name a container: "+c.FullName()+" MODEL.jns"); err != nil {
+			return err
+		}
+		e, err := engine.Open(c.Args().First(), engine.Options{TokenizerOnly: true})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, e.Close()) }()
+		return f(ctx, c, e)
 	}
 }
 

@@ -75,6 +75,9 @@ func (e *Engine) load(o Options) (err error) {
 	if e.c, err = format.Open(e.file, e.file.Size()); err != nil {
 		return err
 	}
+	if e.c.Program.VocabularyOnly() || o.TokenizerOnly {
+		return e.loadTokenizer(o.TokenizerOnly)
+	}
 	if e.opts, err = o.resolve(int(e.c.Program.Context)); err != nil {
 		return err
 	}
@@ -85,6 +88,23 @@ func (e *Engine) load(o Options) (err error) {
 	if e.opts.Batch, err = fitBatch(e.c.Program, e.opts, o.Batch != 0, memory); err != nil {
 		return err
 	}
+	if err = e.loadTokenizer(true); err != nil {
+		return err
+	}
+	e.pool = sched.NewPool(e.opts.Threads)
+	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Pool: e.pool, Batch: e.opts.Batch, Context: e.opts.Context, Program: e.c.Program,
+		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file})
+	if err != nil {
+		return err
+	}
+	if memory != 0 {
+		e.model.Store().SetLimit(max(memory-memory/arenaShare, 1))
+	}
+	return nil
+}
+
+// loadTokenizer opens the vocabulary. enough says that the caller needs nothing else.
+func (e *Engine) loadTokenizer(enough bool) error {
 	if b := e.c.Tokenizer(); len(b) > 0 {
 		t, err := format.ParseTokenizer(b)
 		if err != nil {
@@ -98,14 +118,8 @@ func (e *Engine) load(o Options) (err error) {
 			e.tok = tok
 		}
 	}
-	e.pool = sched.NewPool(e.opts.Threads)
-	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Pool: e.pool, Batch: e.opts.Batch, Context: e.opts.Context, Program: e.c.Program,
-		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file})
-	if err != nil {
-		return err
-	}
-	if memory != 0 {
-		e.model.Store().SetLimit(max(memory-memory/arenaShare, 1))
+	if !enough {
+		return fmt.Errorf("%w: this container holds only a vocabulary; it can be used with: jns-run tokenize", format.ErrUnsupported)
 	}
 	return nil
 }

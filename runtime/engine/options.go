@@ -16,6 +16,9 @@ type Options struct {
 	Kernels string // kernel set: "auto" or "", "scalar", "avx2", "avxvnni", "avx512"
 	Batch   int    // rows computed at once; 0: 512
 	Context int    // positions of a session; 0: min(trained, 4096)
+
+	// TokenizerOnly opens the vocabulary alone: nothing can be computed, and a container that holds nothing else is welcome.
+	TokenizerOnly bool
 }
 
 // ErrOption is wrapped by errors about options.
