@@ -33,9 +33,6 @@ const (
 // VocabularyOnly reports whether the container holds a vocabulary and no model: its program has no operations, and only its tokenizer can be used.
 func (p *Program) VocabularyOnly() bool { return len(p.Ops) == 0 }
 
-// VocabularyOnly reports whether the container holds a vocabulary and no model: its program has no operations, and only its tokenizer can be used.
-func (p *Program) VocabularyOnly() bool { return len(p.Ops) == 0 }
-
 // ElemType is the type of a buffer's elements.
 type ElemType uint8
 
