@@ -68,13 +68,13 @@ func local(flags []cli.Flag) []cli.Flag {
 
 // engineFlags are the flags of every verb that computes.
 func engineFlags() []cli.Flag {
-	return []cli.Flag{
+	return append(streamFlags(),
 		&cli.IntFlag{Name: "threads", Aliases: []string{"t"}, Usage: "worker threads (default: processors that this process may use)", HideDefault: true},
 		&cli.StringFlag{Name: "kernels", Usage: "kernel set: auto, scalar, avx2, avxvnni, avx512", Value: "auto", Sources: cli.EnvVars("JNS_KERNELS")},
 		&cli.IntFlag{Name: "batch", Usage: "tokens computed at once while a prompt is read", Value: engine.DefaultBatch},
 		&cli.IntFlag{Name: "ctx", Usage: "most positions of a session (default: what the model was trained for, at most 4096)", HideDefault: true},
 		&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
-	}
+	)
 }
 
 // open opens the container named by the first argument.
@@ -85,7 +85,11 @@ func open(c *cli.Command) (*engine.Engine, error) {
 	if c.Args().Len() > 1 {
 		return nil, jnscli.Usagef("unexpected argument %q", c.Args().Get(1))
 	}
-	return engine.Open(c.Args().First(), engineOptions(c))
+	o := engineOptions(c)
+	if err := record(c, &o); err != nil {
+		return nil, err
+	}
+	return engine.Open(c.Args().First(), o)
 }
 
 // engineOptions are the options that the flags ask for. What is not asked for stays 0: the engine then takes its default, or less where memory is scarce.
@@ -94,6 +98,7 @@ func engineOptions(c *cli.Command) engine.Options {
 	if c.IsSet("batch") {
 		o.Batch = c.Int("batch")
 	}
+	streamOptions(c, &o)
 	return o
 }
 

@@ -38,6 +38,8 @@ type Engine struct {
 	model *exec.Model
 	tok   *token.Tokenizer // nil without a vocabulary
 
+	stream *streaming // nil: every weight stays in memory
+
 	mu     sync.Mutex // held while the model computes
 	closed bool
 
@@ -85,19 +87,34 @@ func (e *Engine) load(o Options) (err error) {
 		return err
 	}
 	memory := sched.AvailableMemory()
+	if o.Memory != 0 {
+		memory = o.Memory
+	}
 	if e.opts.Batch, err = fitBatch(e.c.Program, e.opts, o.Batch != 0, memory); err != nil {
 		return err
 	}
 	if err = e.loadTokenizer(true); err != nil {
 		return err
 	}
-	e.pool = sched.NewPool(e.opts.Threads)
-	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Pool: e.pool, Batch: e.opts.Batch, Context: e.opts.Context, Program: e.c.Program,
-		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file})
+	stream, err := e.openStream(o, memory)
 	if err != nil {
 		return err
 	}
-	if memory != 0 {
+	if o.Verify {
+		if err = e.verifyResident(stream); err != nil {
+			return err
+		}
+	}
+	e.pool = sched.NewPool(e.opts.Threads)
+	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Pool: e.pool, Batch: e.opts.Batch, Context: e.opts.Context, Program: e.c.Program,
+		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file, Stream: stream})
+	if err != nil {
+		return err
+	}
+	switch {
+	case e.stream != nil:
+		e.model.Store().SetLimit(max(e.stream.plan.KV, 1))
+	case memory != 0:
 		e.model.Store().SetLimit(max(memory-memory/arenaShare, 1))
 	}
 	return nil
@@ -172,6 +189,9 @@ func (e *Engine) ran(err error) error {
 	if fe := e.fault(p.Value); fe != nil {
 		return fe
 	}
+	if re := readError(p.Value); re != nil {
+		return re
+	}
 	fmt.Fprintf(os.Stderr, "internal error: %v\n%s\n", p.Value, p.Stack)
 	return err
 }
@@ -187,7 +207,11 @@ func (e *Engine) Close() error {
 	if e.pool != nil {
 		e.pool.Close()
 	}
-	return e.file.Close()
+	var root [32]byte
+	if e.c != nil {
+		root = e.c.Root()
+	}
+	return errors.Join(e.stream.close(root), e.file.Close())
 }
 
 // Options are the options in force, defaults filled in.

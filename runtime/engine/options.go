@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"jns/format"
 	"jns/kernels"
@@ -16,6 +17,13 @@ type Options struct {
 	Kernels string // kernel set: "auto" or "", "scalar", "avx2", "avxvnni", "avx512"
 	Batch   int    // rows computed at once; 0: 512
 	Context int    // positions of a session; 0: min(trained, 4096)
+
+	Memory uint64    // bytes that the process may take, weights included; 0: what is available
+	IO     string    // how weights that do not fit are read: "auto" or "", "uring", "pread", "mmap"
+	Policy string    // which experts stay in memory: "" for the best known, see expert.Policies
+	Verify bool      // every slot is compared with its digest when it is read
+	Warm   bool      // begin with the experts that were in memory at the end of the last run, and keep them for the next
+	Record io.Writer // gets a routing trace, whose last part comes with Close; nil: none
 
 	// TokenizerOnly opens the vocabulary alone: nothing can be computed, and a container that holds nothing else is welcome.
 	TokenizerOnly bool
@@ -73,17 +81,22 @@ func DefaultThreads() int { return sched.Available().Workers() }
 // arenaShare: the arena may take one of so many parts of the available memory, keys and values the others. (The weights' pages are given up where memory is short.)
 const arenaShare = 4
 
+// arenaBytes is the size of the arena for batches of so many rows.
+func arenaBytes(p *format.Program, o Options, batch int) uint64 {
+	perRow := p.PerRow
+	for _, r := range p.Ropes { // cosines and sines of every row
+		perRow += 8 * uint64(len(r.Freqs))
+	}
+	return uint64(batch)*perRow + p.Fixed + uint64(o.Threads)*p.PerWorker
+}
+
 // fitBatch makes the arena fit the memory: a batch that the user did not ask for is made smaller (which changes no result), one that he did ask for is refused.
 func fitBatch(p *format.Program, o Options, asked bool, available uint64) (int, error) {
 	if available == 0 {
 		return o.Batch, nil
 	}
 	limit := available / arenaShare
-	perRow := p.PerRow
-	for _, r := range p.Ropes { // cosines and sines of every row
-		perRow += 8 * uint64(len(r.Freqs))
-	}
-	need := func(batch int) uint64 { return uint64(batch)*perRow + p.Fixed + uint64(o.Threads)*p.PerWorker }
+	need := func(batch int) uint64 { return arenaBytes(p, o, batch) }
 	if need(o.Batch) <= limit {
 		return o.Batch, nil
 	}

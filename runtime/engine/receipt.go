@@ -12,6 +12,7 @@ type Receipt struct {
 	Batch      int               `json:"batch"`
 	IO         string            `json:"io"` // how weights are read
 	ArenaBytes int               `json:"arena_bytes"`
+	Stream     *StreamReceipt    `json:"stream,omitempty"` // of weights that do not all stay in memory
 }
 
 // Receipt gives the receipt so far.
@@ -20,6 +21,9 @@ func (e *Engine) Receipt() Receipt {
 	defer e.mu.Unlock()
 	r := Receipt{RootDigest: e.Root(), KernelSet: e.model.Set(), Kernels: e.model.Calls(), Fallbacks: e.model.Fallbacks(),
 		Threads: e.opts.Threads, Batch: e.opts.Batch, IO: "mmap", ArenaBytes: e.model.ArenaBytes()}
+	if r.Stream = e.streamReceipt(); r.Stream != nil {
+		r.IO = e.stream.backend.Name
+	}
 	if r.Fallbacks == nil {
 		r.Fallbacks = []exec.Fallback{}
 	}

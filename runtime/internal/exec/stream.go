@@ -1,12 +1,16 @@
 package exec
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
 	"jns/format"
 	"jns/runtime/internal/sched"
 )
+
+// ErrRow is wrapped by what a worker panics with when a row of a table cannot be read.
+var ErrRow = errors.New("a row could not be read")
 
 // Stream gives the bytes of slots that do not stay in memory. A turn is one use of slots by one operation; it is cut into blocks that fit. One worker at a time calls Turn,
 // Next and Ahead, between barriers; At and Wait are for all workers, for slots of the block.
@@ -54,7 +58,7 @@ func (w *weight) readTile(k *worker, i, tileRow int) []byte {
 	b := k.tile[:w.stride]
 	off := int64(w.parts[i].offset) + int64(tileRow)*int64(w.stride)
 	if _, err := w.reader.ReadAt(b, off); err != nil {
-		panic(fmt.Errorf("tensor %s: %d bytes at offset %d: %w", w.Name, len(b), off, err))
+		panic(fmt.Errorf("%w: tensor %s: %d bytes at offset %d: %w", ErrRow, w.Name, len(b), off, err))
 	}
 	return b
 }

@@ -194,11 +194,12 @@ func (s *File) preferred(list []backend, p Probe) ([]backend, string) {
 	}
 	best, top := 0, 0.0
 	for i, b := range list {
-		if r := rates[b.name]; r > 1.1*top { // an earlier one is better company for the workers
+		r := rates[b.name]
+		if top == 0 && r > 0 || r > 1.5*top { // an earlier one costs the workers less and leaves nothing in the system's cache
 			best, top = i, r
 		}
 	}
-	why := "nothing could be measured"
+	why := "the file is too small to measure with"
 	if top > 0 {
 		var all []string
 		for _, b := range list {
@@ -219,7 +220,7 @@ func (s *File) preferred(list []backend, p Probe) ([]backend, string) {
 func (s *File) measure(list []backend, p Probe) map[string]float64 {
 	const depth, most = 4, 16
 	n := min(p.Slot, 4<<20) &^ 4095
-	if n < 64<<10 || p.Length < 16*n {
+	if n < 64<<10 || p.Length < 256<<20 {
 		return nil // too small to tell anything
 	}
 	mem, err := Frames(int(depth * n))
@@ -234,7 +235,11 @@ func (s *File) measure(list []backend, p Probe) map[string]float64 {
 			continue
 		}
 		var rs [depth]Read
-		slots, good, start := p.Length/n, true, time.Now()
+		slots, good := p.Length/n, true
+		if drop := dropCached(s.f); drop != nil {
+			drop(p.Off, p.Length) // what lies in the system's cache would tell its speed
+		}
+		start := time.Now()
 		for i := range most + depth {
 			r := &rs[i%depth]
 			if i >= depth && o.Demand.Wait(r) != nil {

@@ -1,0 +1,345 @@
+package engine
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"jns/format"
+	"jns/runtime/internal/exec"
+	"jns/runtime/internal/expert"
+	"jns/runtime/internal/kv"
+	"jns/runtime/internal/store"
+)
+
+// streaming is what an engine has when its weights do not all stay in memory.
+type streaming struct {
+	cache   *expert.Cache
+	backend *store.Backend
+	mem     []byte
+	trace   *expert.TraceWriter
+	hot     string // where the hot set is kept; empty: nowhere
+	plan    memoryPlan
+}
+
+// memoryPlan says what a grant of memory is used for, in bytes.
+type memoryPlan struct {
+	Granted  uint64 `json:"granted"`
+	Arena    uint64 `json:"arena"`
+	KV       uint64 `json:"kv"` // of one full session
+	Resident uint64 `json:"resident"`
+	Streamed uint64 `json:"streamed"` // bytes of slots that take turns in the frames
+	Frames   uint64 `json:"frames"`
+	Base     uint64 `json:"base"` // program, tables, collector
+}
+
+// baseMemory is what a process takes that has read no weights.
+var baseMemory uint64 = 40 << 20 // a variable for tests of small models
+
+// streamRoom is the number of largest dense slots that have frames when dense matrices do not fit: one in use, the others being read.
+const streamRoom = 4
+
+// planMemory decides what of a container stays in memory. places is nil if everything does. asked: the user granted exactly that much.
+func planMemory(c *format.Container, o Options, memory uint64, asked bool) (memoryPlan, []expert.Place, expert.Plan, uint32, error) {
+	p := memoryPlan{Granted: memory, Arena: arenaBytes(c.Program, o, o.Batch), KV: kvBytes(c.Program, o.Context), Base: baseMemory}
+	if memory == 0 {
+		return p, nil, expert.Plan{}, 0, nil
+	}
+	if !asked {
+		p.Granted -= memory / 16
+	}
+	p.KV = min(p.KV, p.Granted/4)
+	var dense, experts, largest, largestExpert uint64
+	first := -1
+	for i := range c.Slots.Len() {
+		s := c.Slots.At(i)
+		n := (s.Length + format.SlotAlign - 1) &^ (format.SlotAlign - 1)
+		switch s.Class {
+		case format.ClassPinned:
+			p.Resident += n
+			continue
+		case format.ClassLayer:
+			dense += n
+			largest = max(largest, n)
+		case format.ClassExpert:
+			experts += n
+			largestExpert = max(largestExpert, n)
+		default:
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+	}
+	for _, s := range c.TOC.Sections {
+		switch s.Kind {
+		case format.SectionTokenizer, format.SectionTemplate, format.SectionProgram, format.SectionNames, format.SectionTensors, format.SectionSlots:
+			p.Base += s.Length
+		}
+	}
+	used := p.Arena + p.KV + p.Base + p.Resident
+	left := p.Granted - min(used, p.Granted)
+	if first < 0 || dense+experts <= left {
+		p.Resident += dense
+		return p, nil, expert.Plan{}, 0, nil
+	}
+	need := 2 * largestExpert
+	fits := dense + need
+	if dense > 0 {
+		fits = min(fits, min(dense, 2*largest)+need)
+	}
+	if left < fits {
+		return p, nil, expert.Plan{}, 0, fmt.Errorf("%w: %d MiB of memory are too little for this model: it needs %d MiB beside %d MiB for its arena and %d MiB for keys and values; grant more with --memory, or use a smaller --batch or --ctx",
+			ErrOption, p.Granted>>20, (fits+p.Base+p.Resident+1<<20-1)>>20, p.Arena>>20, p.KV>>20)
+	}
+	// Dense matrices are wanted by every token: they come first, as long as experts keep an eighth of the room, or what they need.
+	keep := left
+	ring := uint64(0)
+	if experts > 0 {
+		keep -= min(max(left/8, need), left-min(dense, 2*largest))
+	}
+	if dense > keep {
+		ring = min(streamRoom*largest, keep)
+		keep -= ring
+	}
+	var places []expert.Place
+	var inside uint64
+	for i := first; i < c.Slots.Len(); i++ {
+		s := c.Slots.At(i)
+		if s.Class != format.ClassLayer && s.Class != format.ClassExpert {
+			break
+		}
+		n := (s.Length + format.SlotAlign - 1) &^ (format.SlotAlign - 1)
+		q := expert.Place{Slot: expert.Slot{Length: int64(s.Length)}, Off: int64(s.Offset), Dense: s.Class == format.ClassLayer}
+		if s.Layer != format.None {
+			q.Layer = int32(min(s.Layer, 1<<16))
+		}
+		if s.Expert != format.None {
+			q.Expert = int32(min(s.Expert, 1<<22))
+		}
+		// Slots of equal standing: the first ones stay. That is the best that can be done with what is wanted round and round.
+		if q.Dense && (ring == 0 || inside+n <= keep) {
+			q.Resident = true
+			inside += n
+		} else {
+			p.Streamed += n
+		}
+		places = append(places, q)
+	}
+	p.Resident += inside
+	plan := expert.MakePlan(places, int64(ring), int64(left-inside-ring))
+	p.Frames = uint64(plan.Bytes())
+	return p, places, plan, uint32(first), nil
+}
+
+// kvBytes is what the keys and values of a full session take, and its recurrent states.
+func kvBytes(p *format.Program, context int) (n uint64) {
+	for _, s := range p.States {
+		if s.Kind == format.StateRecurrent {
+			n += 4 * uint64(s.KVHeads) * uint64(s.KeyDim) * uint64(s.ValDim)
+			continue
+		}
+		positions := uint64(context)
+		if s.Window > 0 {
+			positions = min(positions, uint64(s.Window)+DefaultBatch)
+		}
+		n += (positions + kv.Chunk - 1) / kv.Chunk * uint64(s.KVHeads) * 2 * kv.Chunk * (uint64(s.KeyDim) + uint64(s.ValDim))
+	}
+	return n
+}
+
+// openStream prepares what is needed to run in the memory there is: nothing if the container fits.
+func (e *Engine) openStream(o Options, memory uint64) (_ exec.Stream, err error) {
+	plan, places, frames, first, err := planMemory(e.c, e.opts, memory, o.Memory != 0)
+	if err != nil || places == nil {
+		return nil, err
+	}
+	s := &streaming{plan: plan}
+	e.stream = s
+	if s.mem, err = store.Frames(int(frames.Bytes())); err != nil {
+		return nil, fmt.Errorf("%d MiB of frames: %w", plan.Frames>>20, err)
+	}
+	probe := store.Probe{Off: places[0].Off}
+	last := places[len(places)-1]
+	probe.Length = last.Off + last.Length - probe.Off
+	probe.Length -= probe.Length % 4096
+	probe.Slot = (last.Length + 4095) &^ 4095
+	cacheDir, err := os.UserCacheDir()
+	if err == nil {
+		probe.Choices = filepath.Join(cacheDir, "jns", "io.json")
+		if o.Warm {
+			s.hot = filepath.Join(cacheDir, "jns", "hot", e.Root()[:32])
+		}
+	}
+	if s.backend, err = e.file.OpenBackend(o.IO, s.mem, probe); err != nil {
+		if errors.Is(err, store.ErrBackend) {
+			err = fmt.Errorf("%w: --io: %w", ErrOption, err)
+		}
+		return nil, err
+	}
+	c := expert.Config{Places: places, First: first, Plan: frames, Mem: s.mem, Policy: o.Policy, Demand: s.backend.Demand, Ahead: s.backend.Ahead,
+		Changed: e.file.Changed, Warm: readHot(s.hot, e.c.Root())}
+	if o.Verify {
+		c.Verify = e.checkSlot
+	}
+	if o.Record != nil {
+		s.trace = expert.NewTraceWriter(o.Record, expert.TraceSlots(places))
+		c.Trace = s.trace
+	}
+	if s.cache, err = expert.New(c); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	// What the collector leaves lying must fit too.
+	debug.SetMemoryLimit(int64(plan.Arena + plan.KV + plan.Base))
+	return s.cache, nil
+}
+
+// checkSlot proves a slot's bytes.
+func (e *Engine) checkSlot(slot uint32, mem []byte) error {
+	s := e.c.Slots.At(int(slot))
+	return s.Check(slot, mem)
+}
+
+// verifyResident proves the slots that stay in memory, reading them.
+func (e *Engine) verifyResident(stream exec.Stream) error {
+	var next atomic.Int64
+	var first error
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for range e.opts.Threads {
+		group.Go(func() {
+			err := e.guard(func() error {
+				for {
+					i := int(next.Add(1) - 1)
+					if i >= e.c.Slots.Len() {
+						return nil
+					}
+					s := e.c.Slots.At(i)
+					if s.Class == format.ClassAside || stream != nil && stream.Streamed(uint32(i)) {
+						continue
+					}
+					b, err := e.file.Range(s.Offset, s.Length)
+					if err == nil {
+						err = s.Check(uint32(i), b)
+					}
+					if err != nil {
+						next.Store(1 << 40)
+						return err
+					}
+				}
+			})
+			if err != nil {
+				mu.Lock()
+				first = errors.Join(first, err)
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return first
+}
+
+// close ends reads and gives memory back; the workers have ended.
+func (s *streaming) close(root [32]byte) error {
+	if s == nil {
+		return nil
+	}
+	var errs []error
+	if s.cache != nil && s.hot != "" {
+		writeHot(s.hot, root, s.cache.Hot())
+	}
+	if s.trace != nil {
+		errs = append(errs, s.trace.Close())
+	}
+	if s.backend != nil {
+		errs = append(errs, s.backend.Close())
+	}
+	if s.mem != nil {
+		errs = append(errs, store.FreeFrames(s.mem))
+	}
+	return errors.Join(errs...)
+}
+
+// readError recognises a panic that a failed read caused.
+func readError(v any) error {
+	err, ok := v.(error)
+	if !ok {
+		return nil
+	}
+	switch {
+	case errors.Is(err, store.ErrTruncated) || errors.Is(err, io.EOF) && errors.Is(err, exec.ErrRow):
+		return fmt.Errorf("%w: fetch it again or check it with: jnsc verify: %w", err, format.ErrCorrupt)
+	case errors.Is(err, store.ErrRead), errors.Is(err, format.ErrDigest), errors.Is(err, exec.ErrRow):
+		return err
+	}
+	return nil
+}
+
+const hotHead = "jns-hot 1\n"
+
+// readHot gives the slots that were in memory at the end of an earlier run; none if there is nothing, or it is another container's.
+func readHot(name string, root [32]byte) []uint32 {
+	if name == "" {
+		return nil
+	}
+	b, err := os.ReadFile(name)
+	head := hotHead + hex.EncodeToString(root[:]) + "\n"
+	if err != nil || len(b) < len(head) || string(b[:len(head)]) != head || len(b) > 64<<20 {
+		return nil
+	}
+	var out []uint32
+	for b = b[len(head):]; len(b) >= 4; b = b[4:] {
+		out = append(out, binary.LittleEndian.Uint32(b))
+	}
+	return out
+}
+
+// writeHot keeps them; a failure only means a cold start.
+func writeHot(name string, root [32]byte, slots []uint32) {
+	b := []byte(hotHead + hex.EncodeToString(root[:]) + "\n")
+	for _, s := range slots {
+		b = binary.LittleEndian.AppendUint32(b, s)
+	}
+	if os.MkdirAll(filepath.Dir(name), 0o755) != nil {
+		return
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".hot*")
+	if err != nil {
+		return
+	}
+	_, err = f.Write(b)
+	if errors.Join(err, f.Close()) != nil || os.Rename(f.Name(), name) != nil {
+		os.Remove(f.Name())
+	}
+}
+
+// StreamReceipt says how weights that did not fit were read.
+type StreamReceipt struct {
+	Memory memoryPlan   `json:"memory"`
+	Why    string       `json:"io_why"`
+	Policy string       `json:"policy"`
+	Verify bool         `json:"verify"`
+	Cache  expert.Stats `json:"cache"`
+}
+
+func (e *Engine) streamReceipt() *StreamReceipt {
+	s := e.stream
+	if s == nil || s.cache == nil {
+		return nil
+	}
+	r := &StreamReceipt{Memory: s.plan, Why: s.backend.Why, Policy: e.opts.Policy, Verify: e.opts.Verify, Cache: s.cache.Stats()}
+	if r.Policy == "" {
+		r.Policy = expert.PolicyNext
+	}
+	return r
+}
+
+// Policies names the policies by which experts stay in memory.
+func Policies() []string { return expert.Policies() }
