@@ -35,7 +35,7 @@ func TestWhatCannotBeCompiledIsRefusedByName(t *testing.T) {
 		{"NaN", func(f *gguftest.File) { f.Set("llama.rope.freq_base", nan()) }, ErrCorrupt, []string{"llama.rope.freq_base"}},
 		{"negative norm epsilon", func(f *gguftest.File) { f.Set("llama.attention.layer_norm_rms_epsilon", float32(-1)) }, ErrCorrupt, []string{"epsilon"}},
 		{"odd rotation", func(f *gguftest.File) { f.Set("llama.rope.dimension_count", uint32(31)) }, ErrCorrupt, []string{"rotation"}},
-		{"unknown scaling", func(f *gguftest.File) { f.Set("llama.rope.scaling.type", "longrope") }, ErrUnsupported, []string{"longrope"}},
+		{"unknown scaling", func(f *gguftest.File) { f.Set("llama.rope.scaling.type", "longer") }, ErrUnsupported, []string{"longer"}},
 		{"unknown tokenizer", func(f *gguftest.File) { f.Set("tokenizer.ggml.model", "runes") }, ErrUnsupported, []string{"runes"}},
 		{"more experts used than there are", func(f *gguftest.File) {
 			f.Set("llama.expert_count", uint32(2))
