@@ -6,6 +6,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"jns/kernels/amd64"
 	"jns/kernels/tile"
 )
 
@@ -31,21 +32,10 @@ func (p *product) withHalfSums(a *MatMulArgs) {
 		b.X, b.XStride = x, uintptr(row)
 		b.Y = unsafe.Add(a.Y, uintptr(n)*a.YStride)
 		for i := range b.N {
-			halfSums(unsafe.Add(x, i*row), unsafe.Add(a.X, uintptr(n+i)*a.XStride), a.Cols/tile.Q8XElems)
+			g := amd64.GemmArgs{X: unsafe.Add(a.X, uintptr(n+i)*a.XStride), Y: unsafe.Add(x, i*row), Blocks: a.Cols / tile.Q8XElems}
+			call(amd64.Expand_halves_q8x_1x32_avx2, hide(&g))
 		}
 		p.multiply(&b)
 	}
 	halfRowsPool.Put(s)
-}
-
-// halfSums copies a row of blocks, replacing c and c0. −128·Σq gives −Σq by a shift; a product with d is rounded alike for either sign.
-func halfSums(dst, src unsafe.Pointer, blocks int) {
-	d := unsafe.Slice((*[tile.Q8XBytes / 4]float32)(dst), blocks)
-	for i, b := range unsafe.Slice((*[tile.Q8XBytes / 4]float32)(src), blocks) {
-		c := *(*int32)(unsafe.Pointer(&b[tile.Q8XC/4]))
-		c0 := *(*int32)(unsafe.Pointer(&b[tile.Q8XC0/4]))
-		b[tile.Q8XC/4] = float32(b[tile.Q8XD/4] * float32(c0>>7))
-		b[tile.Q8XC0/4] = float32(b[tile.Q8XD/4] * float32((c-c0)>>7))
-		d[i] = b
-	}
 }

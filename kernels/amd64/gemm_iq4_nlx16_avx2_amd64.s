@@ -12,7 +12,8 @@ TEXT ·Gemv_iq4_nlx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ    24(AX), DX
 	MOVQ    (AX), BX
 	MOVQ    8(AX), SI
-	VMOVDQU levels_nl_avx2<>+0(SB), Y0
+	VMOVDQU dwords_avx2_0f0f0f0f<>+0(SB), Y0
+	VMOVDQU levels_nl_avx2<>+0(SB), Y1
 
 tile:
 	MOVQ  BX, DI
@@ -21,173 +22,165 @@ tile:
 	MOVQ  40(AX), R10
 	MOVQ  48(AX), R11
 	MOVQ  32(AX), R11
-	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
 
 block:
 	// sub-block 0, scale 0
-	VMOVDQU      (R8), Y3
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
-	VPSHUFB      Y3, Y0, Y3
-	VMOVDQU      32(R8), Y4
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB      Y4, Y0, Y4
-	VPBROADCASTD (R10), Y5
-	VPABSB       Y3, Y6
-	VPSIGNB      Y3, Y5, Y3
-	VPMADDUBSW   Y3, Y6, Y3
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y3, Y3
-	VPABSB       Y4, Y6
-	VPSIGNB      Y4, Y5, Y4
-	VPMADDUBSW   Y4, Y6, Y4
+	VPAND        (R8), Y0, Y4
+	VPSHUFB      Y4, Y1, Y4
+	VPAND        32(R8), Y0, Y5
+	VPSHUFB      Y5, Y1, Y5
+	VPBROADCASTD (R10), Y6
+	VPABSB       Y4, Y7
+	VPSIGNB      Y4, Y6, Y4
+	VPMADDUBSW   Y4, Y7, Y4
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y4, Y4
+	VPABSB       Y5, Y7
+	VPSIGNB      Y5, Y6, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
 	PREFETCHT1   65536(R9)
 	PREFETCHT0   4096(R9)
-	VMOVDQU      64(R8), Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      96(R8), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 4(R10), Y7
-	VPABSB       Y5, Y8
-	VPSIGNB      Y5, Y7, Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPABSB       Y6, Y5
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPAND        64(R8), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        96(R8), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 4(R10), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      128(R8), Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      160(R8), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 8(R10), Y7
-	VPABSB       Y5, Y8
-	VPSIGNB      Y5, Y7, Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPABSB       Y6, Y5
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VPAND        128(R8), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        160(R8), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 8(R10), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
 	PREFETCHT1   65600(R9)
 	PREFETCHT0   4160(R9)
-	VMOVDQU      192(R8), Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      224(R8), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 12(R10), Y7
-	VPABSB       Y5, Y8
-	VPSIGNB      Y5, Y7, Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPABSB       Y6, Y5
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPAND        192(R8), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        224(R8), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 12(R10), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
 	PREFETCHT1   65664(R9)
 	PREFETCHT0   4224(R9)
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      32(R8), Y6
+	VMOVDQU      (R8), Y6
 	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 16(R10), Y7
-	VPABSB       Y5, Y8
-	VPSIGNB      Y5, Y7, Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPABSB       Y6, Y5
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      96(R8), Y6
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      64(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 20(R10), Y7
-	VPABSB       Y5, Y8
-	VPSIGNB      Y5, Y7, Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPABSB       Y6, Y5
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 20(R10), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
 	PREFETCHT1   65728(R9)
 	PREFETCHT0   4288(R9)
-	VMOVDQU      128(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      160(R8), Y6
+	VMOVDQU      128(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 24(R10), Y7
-	VPABSB       Y5, Y8
-	VPSIGNB      Y5, Y7, Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPABSB       Y6, Y5
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      160(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 24(R10), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
 	PREFETCHT1   65792(R9)
 	PREFETCHT0   4352(R9)
-	VMOVDQU      192(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      192(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 28(R10), Y7
-	VPABSB       Y5, Y8
-	VPSIGNB      Y5, Y7, Y5
-	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y3, Y3
-	VPABSB       Y6, Y5
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y5, Y6
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      224(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 28(R10), Y8
+	VPABSB       Y6, Y9
+	VPSIGNB      Y6, Y8, Y6
+	VPMADDUBSW   Y6, Y9, Y6
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
 	VPADDD       Y6, Y4, Y4
-	VCVTPH2PS    (DI), Y5
-	VBROADCASTSS 32(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y6, Y3, Y1
-	VCVTPH2PS    16(DI), Y3
-	VBROADCASTSS 32(R10), Y5
-	VMULPS       Y3, Y5, Y5
+	VPABSB       Y7, Y6
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y6, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	VCVTPH2PS    (DI), Y6
+	VBROADCASTSS 32(R10), Y7
+	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y2
+	VFMADD231PS  Y7, Y4, Y2
+	VCVTPH2PS    16(DI), Y4
+	VBROADCASTSS 32(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x30, R10
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000100, R8
@@ -195,8 +188,8 @@ block:
 	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, 32(CX)
+	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y3, 32(CX)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI
@@ -204,6 +197,24 @@ block:
 	JNZ          tile
 	VZEROUPPER
 	RET
+
+DATA dwords_avx2_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
+GLOBL dwords_avx2_0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
 DATA levels_nl_avx2<>+0(SB)/1, $0x81
 DATA levels_nl_avx2<>+1(SB)/1, $0x98
@@ -271,24 +282,6 @@ DATA levels_nl_avx2<>+62(SB)/1, $0x59
 DATA levels_nl_avx2<>+63(SB)/1, $0x71
 GLOBL levels_nl_avx2<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avx2_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
-GLOBL dwords_avx2_0f0f0f0f<>(SB), RODATA|NOPTR, $64
-
 DATA dwords_avx2_00010001<>+0(SB)/4, $0x00010001
 DATA dwords_avx2_00010001<>+4(SB)/4, $0x00010001
 DATA dwords_avx2_00010001<>+8(SB)/4, $0x00010001
@@ -307,6 +300,323 @@ DATA dwords_avx2_00010001<>+56(SB)/4, $0x00010001
 DATA dwords_avx2_00010001<>+60(SB)/4, $0x00010001
 GLOBL dwords_avx2_00010001<>(SB), RODATA|NOPTR, $64
 
+// func Gemv_iq4_nlx16_q8x_16x2_avx2(a *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·Gemv_iq4_nlx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
+	VMOVDQU levels_nl_avx2<>+0(SB), Y0
+
+tile:
+	MOVQ  BX, DI
+	MOVQ  SI, R8
+	MOVQ  BX, R9
+	MOVQ  40(AX), R10
+	MOVQ  48(AX), R11
+	MOVQ  32(AX), R12
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+block:
+	// sub-block 0, scale 0
+	VMOVDQU      (R8), Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD (R10), Y5
+	VPABSB       Y6, Y7
+	VPSIGNB      Y6, Y5, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD (R10)(R11*1), Y7
+	VPABSB       Y6, Y8
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y8, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	PREFETCHT1   65536(R9)
+	PREFETCHT0   4096(R9)
+	VMOVDQU      64(R8), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 4(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 4(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      128(R8), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 8(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   65600(R9)
+	PREFETCHT0   4160(R9)
+	VMOVDQU      192(R8), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 12(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 12(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   65664(R9)
+	PREFETCHT0   4224(R9)
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 16(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 20(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 20(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   65728(R9)
+	PREFETCHT0   4288(R9)
+	VMOVDQU      128(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 24(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 24(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	PREFETCHT1   65792(R9)
+	PREFETCHT0   4352(R9)
+	VMOVDQU      192(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 28(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 28(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VCVTPH2PS    (DI), Y7
+	VBROADCASTSS 32(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VBROADCASTSS 32(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+
+	// sub-block 0, scale 0
+	VMOVDQU      32(R8), Y6
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
+	VPSHUFB      Y6, Y0, Y6
+	VPBROADCASTD (R10), Y5
+	VPABSB       Y6, Y7
+	VPSIGNB      Y6, Y5, Y5
+	VPMADDUBSW   Y5, Y7, Y5
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
+	VPBROADCASTD (R10)(R11*1), Y7
+	VPABSB       Y6, Y8
+	VPSIGNB      Y6, Y7, Y6
+	VPMADDUBSW   Y6, Y8, Y6
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 4(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 4(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      160(R8), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 8(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      224(R8), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 12(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 12(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 16(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 20(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 20(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      160(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 24(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 24(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVDQU      224(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 28(R10), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 28(R10)(R11*1), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VCVTPH2PS    16(DI), Y7
+	VBROADCASTSS 32(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+	VBROADCASTSS 32(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         $0x30, R10
+	ADDQ         $0x20, DI
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x00000120, R9
+	DECQ         R12
+	JNZ          block
+	MOVQ         64(AX), DI
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      Y2, (CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)
+	VMOVUPS      Y4, 32(CX)(DI*1)
+	ADDQ         $0x40, CX
+	ADDQ         16(AX), BX
+	ADDQ         16(AX), SI
+	DECQ         DX
+	JNZ          tile
+	VZEROUPPER
+	RET
+
 // func Expand_iq4_nlx16_codes_16x32_avx2(a *byte)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·Expand_iq4_nlx16_codes_16x32_avx2(SB), NOSPLIT, $0-8
@@ -316,105 +626,98 @@ TEXT ·Expand_iq4_nlx16_codes_16x32_avx2(SB), NOSPLIT, $0-8
 	MOVQ    72(AX), BX
 	MOVQ    80(AX), SI
 	MOVQ    32(AX), AX
-	VMOVDQU levels_nl_avx2<>+0(SB), Y0
+	VMOVDQU dwords_avx2_0f0f0f0f<>+0(SB), Y0
+	VMOVDQU levels_nl_avx2<>+0(SB), Y1
 
 block:
-	VCVTPH2PS  (CX), Y1
-	VMOVUPS    Y1, (SI)
-	VMOVDQU    (DX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, (BX)
+	VCVTPH2PS  (CX), Y2
+	VMOVUPS    Y2, (SI)
+	VPAND      (DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, (BX)
 	PREFETCHT0 2048(DX)
-	VMOVDQU    64(DX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 64(BX)
-	VMOVDQU    128(DX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 128(BX)
+	VPAND      64(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 64(BX)
+	VPAND      128(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 128(BX)
 	PREFETCHT0 2112(DX)
-	VMOVDQU    192(DX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 192(BX)
-	VMOVDQU    (DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 256(BX)
+	VPAND      192(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 192(BX)
+	VMOVDQU    (DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 256(BX)
 	PREFETCHT0 2176(DX)
-	VMOVDQU    64(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 320(BX)
-	VMOVDQU    128(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 384(BX)
+	VMOVDQU    64(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 320(BX)
+	VMOVDQU    128(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 384(BX)
 	PREFETCHT0 2240(DX)
-	VMOVDQU    192(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 448(BX)
-	VCVTPH2PS  16(CX), Y1
-	VMOVUPS    Y1, 32(SI)
-	VMOVDQU    32(DX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 32(BX)
-	VMOVDQU    96(DX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 96(BX)
-	VMOVDQU    160(DX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 160(BX)
-	VMOVDQU    224(DX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 224(BX)
-	VMOVDQU    32(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 288(BX)
-	VMOVDQU    96(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 352(BX)
-	VMOVDQU    160(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 416(BX)
-	VMOVDQU    224(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 480(BX)
+	VMOVDQU    192(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 448(BX)
+	VCVTPH2PS  16(CX), Y2
+	VMOVUPS    Y2, 32(SI)
+	VPAND      32(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 32(BX)
+	VPAND      96(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 96(BX)
+	VPAND      160(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 160(BX)
+	VPAND      224(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 224(BX)
+	VMOVDQU    32(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 288(BX)
+	VMOVDQU    96(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 352(BX)
+	VMOVDQU    160(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 416(BX)
+	VMOVDQU    224(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 480(BX)
 	ADDQ       $0x20, CX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000200, BX

@@ -9,6 +9,11 @@ package amd64
 //go:noescape
 func Gemv_iq4_xsx16_q8x_16x1_avx2(a *GemmArgs)
 
+// multiplies iq4_xsx16 weights with 2 quantised rows of activations.
+//
+//go:noescape
+func Gemv_iq4_xsx16_q8x_16x2_avx2(a *GemmArgs)
+
 // expands blocks of one tile row of iq4_xsx16 weights.
 //
 //go:noescape

@@ -12,7 +12,8 @@ TEXT ·Gemv_iq4_xsx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
 	MOVQ    24(AX), DX
 	MOVQ    (AX), BX
 	MOVQ    8(AX), SI
-	VMOVDQU levels_nl_avx2<>+0(SB), Y0
+	VMOVDQU dwords_avx2_0f0f0f0f<>+0(SB), Y0
+	VMOVDQU levels_nl_avx2<>+0(SB), Y1
 
 tile:
 	MOVQ  BX, DI
@@ -21,1514 +22,1450 @@ tile:
 	MOVQ  40(AX), R9
 	MOVQ  48(AX), R10
 	MOVQ  32(AX), R10
-	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
 
 block:
-	VCVTPH2PS (DI), Y3
-	VMOVDQU   64(DI), Y4
-	VPMOVZXWD 32(DI), Y5
+	VCVTPH2PS (DI), Y4
+	VMOVDQU   64(DI), Y5
+	VPMOVZXWD 32(DI), Y6
 
 	// sub-block 0, scale 0
-	VMOVDQU      128(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD (R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPAND        128(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD (R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	PREFETCHT1   65536(R8)
 	PREFETCHT0   4096(R8)
-	VMOVDQU      192(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 4(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      256(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 8(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        192(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 4(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        256(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 8(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   65600(R8)
 	PREFETCHT0   4160(R8)
-	VMOVDQU      320(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 12(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      128(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 16(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        320(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 12(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      128(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 16(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   65664(R8)
 	PREFETCHT0   4224(R8)
-	VMOVDQU      192(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 20(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      256(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 24(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VMOVDQU      192(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 20(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      256(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 24(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   65728(R8)
 	PREFETCHT0   4288(R8)
-	VMOVDQU      320(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 28(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VPSLLD       $0x04, Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VMOVDQU      320(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 28(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 32(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 32(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y9, Y7, Y2
 
 	// sub-block 1, scale 0
-	VMOVDQU      384(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 48(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPAND        384(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 48(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	PREFETCHT1   65792(R8)
 	PREFETCHT0   4352(R8)
-	VMOVDQU      448(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 52(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      512(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 56(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        448(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 52(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        512(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 56(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   65856(R8)
 	PREFETCHT0   4416(R8)
-	VMOVDQU      576(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 60(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      384(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 64(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        576(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 60(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      384(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 64(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   65920(R8)
 	PREFETCHT0   4480(R8)
-	VMOVDQU      448(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 68(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      512(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 72(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VMOVDQU      448(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 68(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      512(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 72(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   65984(R8)
 	PREFETCHT0   4544(R8)
-	VMOVDQU      576(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 76(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VMOVDQU      576(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 76(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VPSLLD       $0x02, Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 80(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 80(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y9, Y7, Y2
 
 	// sub-block 2, scale 0
 	PREFETCHT1   66048(R8)
 	PREFETCHT0   4608(R8)
-	VMOVDQU      640(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 96(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VMOVDQU      704(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 100(R9), Y8
+	VPAND        640(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 96(R9), Y8
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        704(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 100(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   66112(R8)
 	PREFETCHT0   4672(R8)
-	VMOVDQU      768(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 104(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      832(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 108(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        768(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 104(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        832(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 108(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   66176(R8)
 	PREFETCHT0   4736(R8)
-	VMOVDQU      640(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 112(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      704(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 116(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VMOVDQU      640(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 112(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      704(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 116(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   66240(R8)
 	PREFETCHT0   4800(R8)
-	VMOVDQU      768(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 120(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      832(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 124(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x08, Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VMOVDQU      Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VMOVDQU      768(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 120(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      832(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 124(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x08, Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VMOVDQU      Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 128(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 128(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y9, Y7, Y2
 
 	// sub-block 3, scale 0
 	PREFETCHT1   66304(R8)
 	PREFETCHT0   4864(R8)
-	VMOVDQU      896(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 144(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VMOVDQU      960(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 148(R9), Y8
+	VPAND        896(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 144(R9), Y8
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        960(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 148(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   66368(R8)
 	PREFETCHT0   4928(R8)
-	VMOVDQU      1024(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 152(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1088(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 156(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        1024(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 152(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        1088(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 156(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   66432(R8)
 	PREFETCHT0   4992(R8)
-	VMOVDQU      896(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 160(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      960(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 164(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VMOVDQU      896(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 160(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      960(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 164(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   66496(R8)
 	PREFETCHT0   5056(R8)
-	VMOVDQU      1024(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 168(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1024(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 168(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   66560(R8)
 	PREFETCHT0   5120(R8)
-	VMOVDQU      1088(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 172(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x0c, Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VPSRLD       $0x02, Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VMOVDQU      1088(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 172(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x0c, Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VPSRLD       $0x02, Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 176(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 176(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y9, Y7, Y2
 
 	// sub-block 4, scale 0
-	VMOVDQU      1152(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 192(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPAND        1152(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 192(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	PREFETCHT1   66624(R8)
 	PREFETCHT0   5184(R8)
-	VMOVDQU      1216(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 196(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1280(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 200(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        1216(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 196(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        1280(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 200(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   66688(R8)
 	PREFETCHT0   5248(R8)
-	VMOVDQU      1344(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 204(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1152(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 208(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        1344(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 204(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1152(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 208(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   66752(R8)
 	PREFETCHT0   5312(R8)
-	VMOVDQU      1216(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 212(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1280(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 216(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1216(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 212(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1280(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 216(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   66816(R8)
 	PREFETCHT0   5376(R8)
-	VMOVDQU      1344(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 220(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x10, Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VMOVDQU      1344(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 220(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x10, Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VPSRLD       $0x04, Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 224(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 224(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y9, Y7, Y2
 
 	// sub-block 5, scale 0
-	VMOVDQU      1408(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 240(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
+	VPAND        1408(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 240(R9), Y8
+	VPABSB       Y7, Y9
+	VPSIGNB      Y7, Y8, Y7
+	VPMADDUBSW   Y7, Y9, Y7
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
 	PREFETCHT1   66880(R8)
 	PREFETCHT0   5440(R8)
-	VMOVDQU      1472(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 244(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1536(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 248(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        1472(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 244(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        1536(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 248(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   66944(R8)
 	PREFETCHT0   5504(R8)
-	VMOVDQU      1600(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 252(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1408(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 256(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        1600(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 252(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1408(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 256(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   67008(R8)
 	PREFETCHT0   5568(R8)
-	VMOVDQU      1472(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 260(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1536(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 264(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1472(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 260(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1536(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 264(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   67072(R8)
 	PREFETCHT0   5632(R8)
-	VMOVDQU      1600(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 268(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x14, Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VPSRLD       $0x06, Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VMOVDQU      1600(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 268(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x14, Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VPSRLD       $0x06, Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 272(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 272(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y9, Y7, Y2
 
 	// sub-block 6, scale 0
 	PREFETCHT1   67136(R8)
 	PREFETCHT0   5696(R8)
-	VMOVDQU      1664(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 288(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VMOVDQU      1728(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 292(R9), Y8
+	VPAND        1664(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 288(R9), Y8
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        1728(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 292(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   67200(R8)
 	PREFETCHT0   5760(R8)
-	VMOVDQU      1792(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 296(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1856(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 300(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        1792(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 296(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        1856(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 300(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   67264(R8)
 	PREFETCHT0   5824(R8)
-	VMOVDQU      1664(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 304(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1728(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 308(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1664(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 304(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1728(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 308(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   67328(R8)
 	PREFETCHT0   5888(R8)
-	VMOVDQU      1792(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 312(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1856(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 316(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x18, Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VPSRLD       $0x08, Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VMOVDQU      1792(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 312(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1856(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 316(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x18, Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VPSRLD       $0x08, Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 320(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 320(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y9, Y7, Y2
 
 	// sub-block 7, scale 0
 	PREFETCHT1   67392(R8)
 	PREFETCHT0   5952(R8)
-	VMOVDQU      1920(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 336(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VMOVDQU      1984(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 340(R9), Y8
+	VPAND        1920(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 336(R9), Y8
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        1984(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 340(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   67456(R8)
 	PREFETCHT0   6016(R8)
-	VMOVDQU      2048(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 344(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2112(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 348(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VPAND        2048(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 344(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        2112(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 348(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   67520(R8)
 	PREFETCHT0   6080(R8)
-	VMOVDQU      1920(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 352(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1984(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 356(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VMOVDQU      1920(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 352(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1984(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 356(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   67584(R8)
 	PREFETCHT0   6144(R8)
-	VMOVDQU      2048(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 360(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
+	VMOVDQU      2048(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 360(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
 	PREFETCHT1   67648(R8)
 	PREFETCHT0   6208(R8)
-	VMOVDQU      2112(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 364(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x1c, Y4, Y4
-	VPSRLD       $0x0a, Y5, Y5
-	VPAND        dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 368(R9), Y3
-	VMULPS       Y4, Y3, Y3
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y3, Y6, Y1
-	VCVTPH2PS    16(DI), Y3
-	VMOVDQU      96(DI), Y4
-	VPMOVZXWD    48(DI), Y5
+	VMOVDQU      2112(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 364(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x1c, Y5, Y5
+	VPSRLD       $0x0a, Y6, Y6
+	VPAND        dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y4, Y7, Y2
+	VCVTPH2PS    16(DI), Y4
+	VMOVDQU      96(DI), Y5
+	VPMOVZXWD    48(DI), Y6
 
 	// sub-block 0, scale 0
-	VMOVDQU      160(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD (R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VMOVDQU      224(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 4(R9), Y8
+	VPAND        160(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD (R9), Y8
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      288(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 8(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      352(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 12(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      160(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 16(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      224(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 20(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      288(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 24(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      352(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 28(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VPSLLD       $0x04, Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VPAND        224(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 4(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        288(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 8(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        352(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 12(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      160(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 16(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      224(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 20(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      288(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 24(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      352(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 28(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 32(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 32(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
 
 	// sub-block 1, scale 0
-	VMOVDQU      416(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 48(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VMOVDQU      480(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 52(R9), Y8
+	VPAND        416(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 48(R9), Y8
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      544(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 56(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      608(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 60(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      416(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 64(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      480(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 68(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      544(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 72(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      608(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 76(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x04, Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VPSLLD       $0x02, Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VPAND        480(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 52(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        544(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 56(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        608(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 60(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      416(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 64(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      480(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 68(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      544(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 72(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      608(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 76(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x04, Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VPSLLD       $0x02, Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 80(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 80(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
 
 	// sub-block 2, scale 0
-	VMOVDQU      672(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 96(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VMOVDQU      736(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 100(R9), Y8
+	VPAND        672(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 96(R9), Y8
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      800(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 104(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      864(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 108(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      672(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 112(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      736(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 116(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      800(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 120(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      864(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 124(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x08, Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VMOVDQU      Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VPAND        736(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 100(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        800(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 104(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        864(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 108(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      672(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 112(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      736(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 116(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      800(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 120(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      864(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 124(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x08, Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VMOVDQU      Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 128(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 128(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
 
 	// sub-block 3, scale 0
-	VMOVDQU      928(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 144(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VMOVDQU      992(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 148(R9), Y8
+	VPAND        928(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 144(R9), Y8
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1056(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 152(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1120(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 156(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      928(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 160(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      992(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 164(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1056(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 168(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1120(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 172(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x0c, Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VPSRLD       $0x02, Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VPAND        992(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 148(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        1056(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 152(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        1120(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 156(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      928(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 160(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      992(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 164(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1056(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 168(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1120(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 172(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x0c, Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VPSRLD       $0x02, Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 176(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 176(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
 
 	// sub-block 4, scale 0
-	VMOVDQU      1184(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 192(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VMOVDQU      1248(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 196(R9), Y8
+	VPAND        1184(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 192(R9), Y8
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1312(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 200(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1376(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 204(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1184(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 208(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1248(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 212(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1312(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 216(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1376(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 220(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x10, Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VPSRLD       $0x04, Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VPAND        1248(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 196(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        1312(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 200(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        1376(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 204(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1184(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 208(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1248(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 212(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1312(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 216(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1376(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 220(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x10, Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VPSRLD       $0x04, Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 224(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 224(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
 
 	// sub-block 5, scale 0
-	VMOVDQU      1440(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 240(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VMOVDQU      1504(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 244(R9), Y8
+	VPAND        1440(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 240(R9), Y8
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1568(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 248(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1632(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 252(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1440(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 256(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1504(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 260(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1568(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 264(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1632(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 268(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x14, Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VPSRLD       $0x06, Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VPAND        1504(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 244(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        1568(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 248(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        1632(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 252(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1440(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 256(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1504(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 260(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1568(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 264(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1632(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 268(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x14, Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VPSRLD       $0x06, Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 272(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 272(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
 
 	// sub-block 6, scale 0
-	VMOVDQU      1696(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 288(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VMOVDQU      1760(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 292(R9), Y8
+	VPAND        1696(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 288(R9), Y8
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1824(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 296(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1888(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 300(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1696(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 304(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1760(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 308(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1824(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 312(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1888(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 316(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x18, Y4, Y7
-	VPAND        dwords_avx2_0000000f<>+0(SB), Y7, Y7
-	VPSRLD       $0x08, Y5, Y8
-	VPAND        dwords_avx2_00000030<>+0(SB), Y8, Y8
-	VPOR         Y8, Y7, Y7
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y7, Y7
+	VPAND        1760(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 292(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        1824(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 296(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        1888(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 300(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1696(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 304(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1760(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 308(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1824(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 312(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1888(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 316(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x18, Y5, Y8
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y8, Y8
+	VPSRLD       $0x08, Y6, Y9
+	VPAND        dwords_avx2_00000030<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 320(R9), Y9
+	VMULPS       Y8, Y9, Y9
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y3, Y7, Y7
-	VBROADCASTSS 320(R9), Y8
-	VMULPS       Y7, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
 
 	// sub-block 7, scale 0
-	VMOVDQU      1952(DI), Y6
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 336(R9), Y7
-	VPABSB       Y6, Y8
-	VPSIGNB      Y6, Y7, Y6
-	VPMADDUBSW   Y6, Y8, Y6
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y6, Y6
-	VMOVDQU      2016(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 340(R9), Y8
+	VPAND        1952(DI), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 336(R9), Y8
 	VPABSB       Y7, Y9
 	VPSIGNB      Y7, Y8, Y7
 	VPMADDUBSW   Y7, Y9, Y7
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2080(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 344(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2144(DI), Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 348(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      1952(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 352(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2016(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 356(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2080(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 360(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VMOVDQU      2144(DI), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VPBROADCASTD 364(R9), Y8
-	VPABSB       Y7, Y9
-	VPSIGNB      Y7, Y8, Y7
-	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y7, Y7
-	VPADDD       Y7, Y6, Y6
-	VPSRLD       $0x1c, Y4, Y4
-	VPSRLD       $0x0a, Y5, Y5
-	VPAND        dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR         Y5, Y4, Y4
-	VPSUBD       dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS 368(R9), Y3
-	VMULPS       Y4, Y3, Y3
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y3, Y6, Y2
+	VPAND        2016(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 340(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        2080(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 344(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPAND        2144(DI), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 348(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      1952(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 352(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      2016(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 356(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      2080(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 360(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      2144(DI), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPBROADCASTD 364(R9), Y9
+	VPABSB       Y8, Y10
+	VPSIGNB      Y8, Y9, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRLD       $0x1c, Y5, Y5
+	VPSRLD       $0x0a, Y6, Y6
+	VPAND        dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R9), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y4, Y7, Y3
 	ADDQ         $0x00000180, R9
 	ADDQ         $0x00000880, DI
 	ADDQ         $0x00000880, R8
 	DECQ         R10
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, 32(CX)
+	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y3, 32(CX)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI
@@ -1536,6 +1473,24 @@ block:
 	JNZ          tile
 	VZEROUPPER
 	RET
+
+DATA dwords_avx2_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
+DATA dwords_avx2_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
+GLOBL dwords_avx2_0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
 DATA levels_nl_avx2<>+0(SB)/1, $0x81
 DATA levels_nl_avx2<>+1(SB)/1, $0x98
@@ -1602,24 +1557,6 @@ DATA levels_nl_avx2<>+61(SB)/1, $0x45
 DATA levels_nl_avx2<>+62(SB)/1, $0x59
 DATA levels_nl_avx2<>+63(SB)/1, $0x71
 GLOBL levels_nl_avx2<>(SB), RODATA|NOPTR, $64
-
-DATA dwords_avx2_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
-DATA dwords_avx2_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
-GLOBL dwords_avx2_0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_00010001<>+0(SB)/4, $0x00010001
 DATA dwords_avx2_00010001<>+4(SB)/4, $0x00010001
@@ -1693,6 +1630,2359 @@ DATA dwords_avx2_00000020<>+56(SB)/4, $0x00000020
 DATA dwords_avx2_00000020<>+60(SB)/4, $0x00000020
 GLOBL dwords_avx2_00000020<>(SB), RODATA|NOPTR, $64
 
+// func Gemv_iq4_xsx16_q8x_16x2_avx2(a *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·Gemv_iq4_xsx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
+	VMOVDQU levels_nl_avx2<>+0(SB), Y0
+
+tile:
+	MOVQ  BX, DI
+	MOVQ  SI, DI
+	MOVQ  BX, R8
+	MOVQ  40(AX), R9
+	MOVQ  48(AX), R10
+	MOVQ  32(AX), R11
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+block:
+	VCVTPH2PS (DI), Y5
+	VMOVDQU   64(DI), Y6
+	VPMOVZXWD 32(DI), Y7
+
+	// sub-block 0, scale 0
+	VMOVDQU      128(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD (R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD (R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	PREFETCHT1   65536(R8)
+	PREFETCHT0   4096(R8)
+	VMOVDQU      192(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 4(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 4(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      256(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 8(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 8(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   65600(R8)
+	PREFETCHT0   4160(R8)
+	VMOVDQU      320(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 12(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 12(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      128(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 16(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 16(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   65664(R8)
+	PREFETCHT0   4224(R8)
+	VMOVDQU      192(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 20(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 20(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      256(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 24(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   65728(R8)
+	PREFETCHT0   4288(R8)
+	VMOVDQU      320(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 28(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 28(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VPSLLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 32(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS 32(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+
+	// sub-block 1, scale 0
+	VMOVDQU      384(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 48(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 48(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	PREFETCHT1   65792(R8)
+	PREFETCHT0   4352(R8)
+	VMOVDQU      448(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 52(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 52(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      512(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 56(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 56(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   65856(R8)
+	PREFETCHT0   4416(R8)
+	VMOVDQU      576(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 60(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 60(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      384(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 64(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 64(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   65920(R8)
+	PREFETCHT0   4480(R8)
+	VMOVDQU      448(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 68(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 68(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      512(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 72(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   65984(R8)
+	PREFETCHT0   4544(R8)
+	VMOVDQU      576(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 76(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 76(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VPSLLD       $0x02, Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 80(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS 80(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+
+	// sub-block 2, scale 0
+	PREFETCHT1   66048(R8)
+	PREFETCHT0   4608(R8)
+	VMOVDQU      640(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 96(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 96(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      704(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 100(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 100(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   66112(R8)
+	PREFETCHT0   4672(R8)
+	VMOVDQU      768(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 104(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 104(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      832(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 108(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 108(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   66176(R8)
+	PREFETCHT0   4736(R8)
+	VMOVDQU      640(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 112(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 112(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      704(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 116(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 116(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   66240(R8)
+	PREFETCHT0   4800(R8)
+	VMOVDQU      768(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 120(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      832(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 124(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 124(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x08, Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VMOVDQU      Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 128(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS 128(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+
+	// sub-block 3, scale 0
+	PREFETCHT1   66304(R8)
+	PREFETCHT0   4864(R8)
+	VMOVDQU      896(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 144(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 144(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      960(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 148(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 148(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   66368(R8)
+	PREFETCHT0   4928(R8)
+	VMOVDQU      1024(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 152(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 152(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1088(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 156(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 156(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   66432(R8)
+	PREFETCHT0   4992(R8)
+	VMOVDQU      896(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 160(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 160(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      960(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 164(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 164(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   66496(R8)
+	PREFETCHT0   5056(R8)
+	VMOVDQU      1024(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 168(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   66560(R8)
+	PREFETCHT0   5120(R8)
+	VMOVDQU      1088(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 172(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 172(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x0c, Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VPSRLD       $0x02, Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 176(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS 176(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+
+	// sub-block 4, scale 0
+	VMOVDQU      1152(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 192(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 192(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	PREFETCHT1   66624(R8)
+	PREFETCHT0   5184(R8)
+	VMOVDQU      1216(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 196(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 196(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1280(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 200(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 200(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   66688(R8)
+	PREFETCHT0   5248(R8)
+	VMOVDQU      1344(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 204(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 204(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1152(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 208(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 208(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   66752(R8)
+	PREFETCHT0   5312(R8)
+	VMOVDQU      1216(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 212(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 212(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1280(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 216(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   66816(R8)
+	PREFETCHT0   5376(R8)
+	VMOVDQU      1344(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 220(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 220(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x10, Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 224(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS 224(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+
+	// sub-block 5, scale 0
+	VMOVDQU      1408(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 240(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 240(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	PREFETCHT1   66880(R8)
+	PREFETCHT0   5440(R8)
+	VMOVDQU      1472(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 244(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 244(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1536(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 248(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 248(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   66944(R8)
+	PREFETCHT0   5504(R8)
+	VMOVDQU      1600(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 252(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 252(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1408(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 256(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 256(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   67008(R8)
+	PREFETCHT0   5568(R8)
+	VMOVDQU      1472(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 260(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 260(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1536(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 264(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   67072(R8)
+	PREFETCHT0   5632(R8)
+	VMOVDQU      1600(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 268(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 268(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x14, Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VPSRLD       $0x06, Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 272(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS 272(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+
+	// sub-block 6, scale 0
+	PREFETCHT1   67136(R8)
+	PREFETCHT0   5696(R8)
+	VMOVDQU      1664(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 288(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 288(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      1728(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 292(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 292(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   67200(R8)
+	PREFETCHT0   5760(R8)
+	VMOVDQU      1792(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 296(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 296(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1856(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 300(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 300(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   67264(R8)
+	PREFETCHT0   5824(R8)
+	VMOVDQU      1664(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 304(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 304(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1728(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 308(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 308(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   67328(R8)
+	PREFETCHT0   5888(R8)
+	VMOVDQU      1792(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 312(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1856(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 316(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 316(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x18, Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VPSRLD       $0x08, Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 320(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y1
+	VBROADCASTSS 320(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+
+	// sub-block 7, scale 0
+	PREFETCHT1   67392(R8)
+	PREFETCHT0   5952(R8)
+	VMOVDQU      1920(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 336(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 336(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      1984(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 340(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 340(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   67456(R8)
+	PREFETCHT0   6016(R8)
+	VMOVDQU      2048(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 344(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 344(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      2112(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 348(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 348(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   67520(R8)
+	PREFETCHT0   6080(R8)
+	VMOVDQU      1920(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 352(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 352(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1984(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 356(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 356(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   67584(R8)
+	PREFETCHT0   6144(R8)
+	VMOVDQU      2048(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 360(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	PREFETCHT1   67648(R8)
+	PREFETCHT0   6208(R8)
+	VMOVDQU      2112(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 364(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 364(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x1c, Y6, Y6
+	VPSRLD       $0x0a, Y7, Y7
+	VPAND        dwords_avx2_00000030<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 368(R9), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y1
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y5, Y9, Y2
+	VCVTPH2PS    16(DI), Y5
+	VMOVDQU      96(DI), Y6
+	VPMOVZXWD    48(DI), Y7
+
+	// sub-block 0, scale 0
+	VMOVDQU      160(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD (R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD (R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      224(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 4(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 4(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      288(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 8(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 8(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      352(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 12(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 12(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      160(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 16(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 16(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      224(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 20(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 20(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      288(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 24(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 24(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      352(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 28(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 28(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VPSLLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 32(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y3
+	VBROADCASTSS 32(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+
+	// sub-block 1, scale 0
+	VMOVDQU      416(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 48(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 48(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      480(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 52(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 52(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      544(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 56(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 56(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      608(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 60(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 60(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      416(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 64(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 64(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      480(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 68(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 68(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      544(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 72(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 72(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      608(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 76(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 76(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x04, Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VPSLLD       $0x02, Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 80(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y3
+	VBROADCASTSS 80(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+
+	// sub-block 2, scale 0
+	VMOVDQU      672(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 96(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 96(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      736(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 100(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 100(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      800(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 104(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 104(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      864(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 108(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 108(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      672(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 112(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 112(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      736(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 116(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 116(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      800(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 120(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 120(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      864(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 124(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 124(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x08, Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VMOVDQU      Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 128(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y3
+	VBROADCASTSS 128(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+
+	// sub-block 3, scale 0
+	VMOVDQU      928(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 144(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 144(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      992(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 148(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 148(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1056(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 152(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 152(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1120(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 156(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 156(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      928(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 160(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 160(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      992(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 164(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 164(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1056(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 168(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 168(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1120(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 172(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 172(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x0c, Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VPSRLD       $0x02, Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 176(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y3
+	VBROADCASTSS 176(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+
+	// sub-block 4, scale 0
+	VMOVDQU      1184(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 192(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 192(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      1248(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 196(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 196(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1312(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 200(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 200(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1376(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 204(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 204(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1184(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 208(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 208(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1248(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 212(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 212(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1312(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 216(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 216(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1376(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 220(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 220(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x10, Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VPSRLD       $0x04, Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 224(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y3
+	VBROADCASTSS 224(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+
+	// sub-block 5, scale 0
+	VMOVDQU      1440(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 240(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 240(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      1504(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 244(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 244(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1568(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 248(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 248(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1632(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 252(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 252(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1440(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 256(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 256(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1504(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 260(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 260(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1568(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 264(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 264(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1632(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 268(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 268(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x14, Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VPSRLD       $0x06, Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 272(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y3
+	VBROADCASTSS 272(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+
+	// sub-block 6, scale 0
+	VMOVDQU      1696(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 288(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 288(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      1760(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 292(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 292(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1824(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 296(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 296(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1888(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 300(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 300(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1696(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 304(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 304(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1760(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 308(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 308(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1824(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 312(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 312(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1888(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 316(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 316(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x18, Y6, Y10
+	VPAND        dwords_avx2_0000000f<>+0(SB), Y10, Y10
+	VPSRLD       $0x08, Y7, Y11
+	VPAND        dwords_avx2_00000030<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y5, Y10, Y10
+	VBROADCASTSS 320(R9), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y3
+	VBROADCASTSS 320(R9)(R10*1), Y8
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+
+	// sub-block 7, scale 0
+	VMOVDQU      1952(DI), Y9
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 336(R9), Y8
+	VPABSB       Y9, Y10
+	VPSIGNB      Y9, Y8, Y8
+	VPMADDUBSW   Y8, Y10, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPBROADCASTD 336(R9)(R10*1), Y10
+	VPABSB       Y9, Y11
+	VPSIGNB      Y9, Y10, Y9
+	VPMADDUBSW   Y9, Y11, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VMOVDQU      2016(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 340(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 340(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      2080(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 344(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 344(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      2144(DI), Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 348(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 348(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      1952(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 352(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 352(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      2016(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 356(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 356(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      2080(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 360(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 360(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VMOVDQU      2144(DI), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y10, Y10
+	VPSHUFB      Y10, Y0, Y10
+	VPBROADCASTD 364(R9), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	VPBROADCASTD 364(R9)(R10*1), Y11
+	VPABSB       Y10, Y12
+	VPSIGNB      Y10, Y11, Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	VPSRLD       $0x1c, Y6, Y6
+	VPSRLD       $0x0a, Y7, Y7
+	VPAND        dwords_avx2_00000030<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VPSUBD       dwords_avx2_00000020<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VBROADCASTSS 368(R9), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y5, Y8, Y3
+	VBROADCASTSS 368(R9)(R10*1), Y5
+	VMULPS       Y6, Y5, Y5
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y5, Y9, Y4
+	ADDQ         $0x00000180, R9
+	ADDQ         $0x00000880, DI
+	ADDQ         $0x00000880, R8
+	DECQ         R11
+	JNZ          block
+	MOVQ         64(AX), DI
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      Y2, (CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)
+	VMOVUPS      Y4, 32(CX)(DI*1)
+	ADDQ         $0x40, CX
+	ADDQ         16(AX), BX
+	ADDQ         16(AX), SI
+	DECQ         DX
+	JNZ          tile
+	VZEROUPPER
+	RET
+
 // func Expand_iq4_xsx16_codes_16x32_avx2(a *byte)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·Expand_iq4_xsx16_codes_16x32_avx2(SB), NOSPLIT, $0-8
@@ -1702,895 +3992,832 @@ TEXT ·Expand_iq4_xsx16_codes_16x32_avx2(SB), NOSPLIT, $0-8
 	MOVQ    72(AX), DX
 	MOVQ    80(AX), BX
 	MOVQ    32(AX), AX
-	VMOVDQU levels_nl_avx2<>+0(SB), Y0
+	VMOVDQU dwords_avx2_0f0f0f0f<>+0(SB), Y0
+	VMOVDQU levels_nl_avx2<>+0(SB), Y1
 
 block:
-	VCVTPH2PS  (CX), Y1
-	VMOVDQU    64(CX), Y2
-	VPMOVZXWD  32(CX), Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VPSLLD     $0x04, Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, (BX)
-	VMOVDQU    128(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, (DX)
+	VCVTPH2PS  (CX), Y2
+	VMOVDQU    64(CX), Y3
+	VPMOVZXWD  32(CX), Y4
+	VMOVDQU    Y3, Y5
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VPSLLD     $0x04, Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, (BX)
+	VPAND      128(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, (DX)
 	PREFETCHT0 2048(CX)
-	VMOVDQU    192(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 64(DX)
-	VMOVDQU    256(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 128(DX)
+	VPAND      192(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 64(DX)
+	VPAND      256(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 128(DX)
 	PREFETCHT0 2112(CX)
-	VMOVDQU    320(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 192(DX)
-	VMOVDQU    128(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 256(DX)
+	VPAND      320(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 192(DX)
+	VMOVDQU    128(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 256(DX)
 	PREFETCHT0 2176(CX)
-	VMOVDQU    192(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 320(DX)
-	VMOVDQU    256(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 384(DX)
+	VMOVDQU    192(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 320(DX)
+	VMOVDQU    256(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 384(DX)
 	PREFETCHT0 2240(CX)
-	VMOVDQU    320(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 448(DX)
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 64(BX)
-	VMOVDQU    384(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 512(DX)
+	VMOVDQU    320(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 448(DX)
+	VPSRLD     $0x04, Y3, Y5
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VPSLLD     $0x02, Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 64(BX)
+	VPAND      384(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 512(DX)
 	PREFETCHT0 2304(CX)
-	VMOVDQU    448(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 576(DX)
-	VMOVDQU    512(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 640(DX)
+	VPAND      448(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 576(DX)
+	VPAND      512(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 640(DX)
 	PREFETCHT0 2368(CX)
-	VMOVDQU    576(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 704(DX)
-	VMOVDQU    384(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 768(DX)
+	VPAND      576(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 704(DX)
+	VMOVDQU    384(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 768(DX)
 	PREFETCHT0 2432(CX)
-	VMOVDQU    448(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 832(DX)
-	VMOVDQU    512(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 896(DX)
+	VMOVDQU    448(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 832(DX)
+	VMOVDQU    512(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 896(DX)
 	PREFETCHT0 2496(CX)
-	VMOVDQU    576(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 960(DX)
-	VPSRLD     $0x08, Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VMOVDQU    Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 128(BX)
+	VMOVDQU    576(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 960(DX)
+	VPSRLD     $0x08, Y3, Y5
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VMOVDQU    Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 128(BX)
 	PREFETCHT0 2560(CX)
-	VMOVDQU    640(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1024(DX)
-	VMOVDQU    704(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1088(DX)
+	VPAND      640(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1024(DX)
+	VPAND      704(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1088(DX)
 	PREFETCHT0 2624(CX)
-	VMOVDQU    768(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1152(DX)
-	VMOVDQU    832(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1216(DX)
+	VPAND      768(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1152(DX)
+	VPAND      832(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1216(DX)
 	PREFETCHT0 2688(CX)
-	VMOVDQU    640(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1280(DX)
-	VMOVDQU    704(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1344(DX)
+	VMOVDQU    640(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1280(DX)
+	VMOVDQU    704(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1344(DX)
 	PREFETCHT0 2752(CX)
-	VMOVDQU    768(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1408(DX)
-	VMOVDQU    832(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1472(DX)
-	VPSRLD     $0x0c, Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VPSRLD     $0x02, Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 192(BX)
+	VMOVDQU    768(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1408(DX)
+	VMOVDQU    832(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1472(DX)
+	VPSRLD     $0x0c, Y3, Y5
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VPSRLD     $0x02, Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 192(BX)
 	PREFETCHT0 2816(CX)
-	VMOVDQU    896(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1536(DX)
-	VMOVDQU    960(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1600(DX)
+	VPAND      896(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1536(DX)
+	VPAND      960(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1600(DX)
 	PREFETCHT0 2880(CX)
-	VMOVDQU    1024(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1664(DX)
-	VMOVDQU    1088(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1728(DX)
+	VPAND      1024(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1664(DX)
+	VPAND      1088(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1728(DX)
 	PREFETCHT0 2944(CX)
-	VMOVDQU    896(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1792(DX)
-	VMOVDQU    960(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1856(DX)
+	VMOVDQU    896(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1792(DX)
+	VMOVDQU    960(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1856(DX)
 	PREFETCHT0 3008(CX)
-	VMOVDQU    1024(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1920(DX)
+	VMOVDQU    1024(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1920(DX)
 	PREFETCHT0 3072(CX)
-	VMOVDQU    1088(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1984(DX)
-	VPSRLD     $0x10, Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VPSRLD     $0x04, Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 256(BX)
-	VMOVDQU    1152(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2048(DX)
+	VMOVDQU    1088(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1984(DX)
+	VPSRLD     $0x10, Y3, Y5
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VPSRLD     $0x04, Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 256(BX)
+	VPAND      1152(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2048(DX)
 	PREFETCHT0 3136(CX)
-	VMOVDQU    1216(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2112(DX)
-	VMOVDQU    1280(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2176(DX)
+	VPAND      1216(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2112(DX)
+	VPAND      1280(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2176(DX)
 	PREFETCHT0 3200(CX)
-	VMOVDQU    1344(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2240(DX)
-	VMOVDQU    1152(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2304(DX)
+	VPAND      1344(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2240(DX)
+	VMOVDQU    1152(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2304(DX)
 	PREFETCHT0 3264(CX)
-	VMOVDQU    1216(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2368(DX)
-	VMOVDQU    1280(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2432(DX)
+	VMOVDQU    1216(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2368(DX)
+	VMOVDQU    1280(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2432(DX)
 	PREFETCHT0 3328(CX)
-	VMOVDQU    1344(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2496(DX)
-	VPSRLD     $0x14, Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VPSRLD     $0x06, Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 320(BX)
-	VMOVDQU    1408(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2560(DX)
+	VMOVDQU    1344(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2496(DX)
+	VPSRLD     $0x14, Y3, Y5
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VPSRLD     $0x06, Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 320(BX)
+	VPAND      1408(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2560(DX)
 	PREFETCHT0 3392(CX)
-	VMOVDQU    1472(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2624(DX)
-	VMOVDQU    1536(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2688(DX)
+	VPAND      1472(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2624(DX)
+	VPAND      1536(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2688(DX)
 	PREFETCHT0 3456(CX)
-	VMOVDQU    1600(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2752(DX)
-	VMOVDQU    1408(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2816(DX)
+	VPAND      1600(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2752(DX)
+	VMOVDQU    1408(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2816(DX)
 	PREFETCHT0 3520(CX)
-	VMOVDQU    1472(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2880(DX)
-	VMOVDQU    1536(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2944(DX)
+	VMOVDQU    1472(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2880(DX)
+	VMOVDQU    1536(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2944(DX)
 	PREFETCHT0 3584(CX)
-	VMOVDQU    1600(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3008(DX)
-	VPSRLD     $0x18, Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VPSRLD     $0x08, Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 384(BX)
+	VMOVDQU    1600(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3008(DX)
+	VPSRLD     $0x18, Y3, Y5
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VPSRLD     $0x08, Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 384(BX)
 	PREFETCHT0 3648(CX)
-	VMOVDQU    1664(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3072(DX)
-	VMOVDQU    1728(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3136(DX)
+	VPAND      1664(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3072(DX)
+	VPAND      1728(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3136(DX)
 	PREFETCHT0 3712(CX)
-	VMOVDQU    1792(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3200(DX)
-	VMOVDQU    1856(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3264(DX)
+	VPAND      1792(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3200(DX)
+	VPAND      1856(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3264(DX)
 	PREFETCHT0 3776(CX)
-	VMOVDQU    1664(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3328(DX)
-	VMOVDQU    1728(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3392(DX)
+	VMOVDQU    1664(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3328(DX)
+	VMOVDQU    1728(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3392(DX)
 	PREFETCHT0 3840(CX)
-	VMOVDQU    1792(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3456(DX)
-	VMOVDQU    1856(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3520(DX)
-	VPSRLD     $0x1c, Y2, Y2
-	VPSRLD     $0x0a, Y3, Y3
-	VPAND      dwords_avx2_00000030<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVUPS    Y2, 448(BX)
+	VMOVDQU    1792(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3456(DX)
+	VMOVDQU    1856(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3520(DX)
+	VPSRLD     $0x1c, Y3, Y3
+	VPSRLD     $0x0a, Y4, Y4
+	VPAND      dwords_avx2_00000030<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VMOVUPS    Y3, 448(BX)
 	PREFETCHT0 3904(CX)
-	VMOVDQU    1920(CX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3584(DX)
-	VMOVDQU    1984(CX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3648(DX)
+	VPAND      1920(CX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3584(DX)
+	VPAND      1984(CX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3648(DX)
 	PREFETCHT0 3968(CX)
-	VMOVDQU    2048(CX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3712(DX)
-	VMOVDQU    2112(CX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3776(DX)
+	VPAND      2048(CX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3712(DX)
+	VPAND      2112(CX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3776(DX)
 	PREFETCHT0 4032(CX)
-	VMOVDQU    1920(CX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3840(DX)
-	VMOVDQU    1984(CX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3904(DX)
+	VMOVDQU    1920(CX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3840(DX)
+	VMOVDQU    1984(CX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3904(DX)
 	PREFETCHT0 4096(CX)
-	VMOVDQU    2048(CX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3968(DX)
+	VMOVDQU    2048(CX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3968(DX)
 	PREFETCHT0 4160(CX)
-	VMOVDQU    2112(CX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4032(DX)
-	VCVTPH2PS  16(CX), Y1
-	VMOVDQU    96(CX), Y2
-	VPMOVZXWD  48(CX), Y3
-	VMOVDQU    Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VPSLLD     $0x04, Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 32(BX)
-	VMOVDQU    160(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 32(DX)
-	VMOVDQU    224(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 96(DX)
-	VMOVDQU    288(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 160(DX)
-	VMOVDQU    352(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 224(DX)
-	VMOVDQU    160(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 288(DX)
-	VMOVDQU    224(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 352(DX)
-	VMOVDQU    288(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 416(DX)
-	VMOVDQU    352(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 480(DX)
-	VPSRLD     $0x04, Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VPSLLD     $0x02, Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 96(BX)
-	VMOVDQU    416(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 544(DX)
-	VMOVDQU    480(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 608(DX)
-	VMOVDQU    544(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 672(DX)
-	VMOVDQU    608(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 736(DX)
-	VMOVDQU    416(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 800(DX)
-	VMOVDQU    480(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 864(DX)
-	VMOVDQU    544(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 928(DX)
-	VMOVDQU    608(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 992(DX)
-	VPSRLD     $0x08, Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VMOVDQU    2112(CX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 4032(DX)
+	VCVTPH2PS  16(CX), Y2
+	VMOVDQU    96(CX), Y3
+	VPMOVZXWD  48(CX), Y4
 	VMOVDQU    Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 160(BX)
-	VMOVDQU    672(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1056(DX)
-	VMOVDQU    736(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1120(DX)
-	VMOVDQU    800(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1184(DX)
-	VMOVDQU    864(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1248(DX)
-	VMOVDQU    672(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1312(DX)
-	VMOVDQU    736(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1376(DX)
-	VMOVDQU    800(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1440(DX)
-	VMOVDQU    864(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1504(DX)
-	VPSRLD     $0x0c, Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VPSRLD     $0x02, Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 224(BX)
-	VMOVDQU    928(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1568(DX)
-	VMOVDQU    992(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1632(DX)
-	VMOVDQU    1056(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1696(DX)
-	VMOVDQU    1120(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1760(DX)
-	VMOVDQU    928(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1824(DX)
-	VMOVDQU    992(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1888(DX)
-	VMOVDQU    1056(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 1952(DX)
-	VMOVDQU    1120(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2016(DX)
-	VPSRLD     $0x10, Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VPSLLD     $0x04, Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 32(BX)
+	VPAND      160(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 32(DX)
+	VPAND      224(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 96(DX)
+	VPAND      288(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 160(DX)
+	VPAND      352(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 224(DX)
+	VMOVDQU    160(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 288(DX)
+	VMOVDQU    224(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 352(DX)
+	VMOVDQU    288(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 416(DX)
+	VMOVDQU    352(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 480(DX)
 	VPSRLD     $0x04, Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 288(BX)
-	VMOVDQU    1184(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2080(DX)
-	VMOVDQU    1248(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2144(DX)
-	VMOVDQU    1312(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2208(DX)
-	VMOVDQU    1376(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2272(DX)
-	VMOVDQU    1184(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2336(DX)
-	VMOVDQU    1248(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2400(DX)
-	VMOVDQU    1312(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2464(DX)
-	VMOVDQU    1376(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2528(DX)
-	VPSRLD     $0x14, Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
-	VPSRLD     $0x06, Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 352(BX)
-	VMOVDQU    1440(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2592(DX)
-	VMOVDQU    1504(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2656(DX)
-	VMOVDQU    1568(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2720(DX)
-	VMOVDQU    1632(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2784(DX)
-	VMOVDQU    1440(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2848(DX)
-	VMOVDQU    1504(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2912(DX)
-	VMOVDQU    1568(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 2976(DX)
-	VMOVDQU    1632(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3040(DX)
-	VPSRLD     $0x18, Y2, Y4
-	VPAND      dwords_avx2_0000000f<>+0(SB), Y4, Y4
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VPSLLD     $0x02, Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 96(BX)
+	VPAND      416(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 544(DX)
+	VPAND      480(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 608(DX)
+	VPAND      544(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 672(DX)
+	VPAND      608(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 736(DX)
+	VMOVDQU    416(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 800(DX)
+	VMOVDQU    480(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 864(DX)
+	VMOVDQU    544(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 928(DX)
+	VMOVDQU    608(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 992(DX)
 	VPSRLD     $0x08, Y3, Y5
-	VPAND      dwords_avx2_00000030<>+0(SB), Y5, Y5
-	VPOR       Y5, Y4, Y4
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y4, Y4
-	VCVTDQ2PS  Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VMOVUPS    Y4, 416(BX)
-	VMOVDQU    1696(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3104(DX)
-	VMOVDQU    1760(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3168(DX)
-	VMOVDQU    1824(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3232(DX)
-	VMOVDQU    1888(CX), Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3296(DX)
-	VMOVDQU    1696(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3360(DX)
-	VMOVDQU    1760(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3424(DX)
-	VMOVDQU    1824(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3488(DX)
-	VMOVDQU    1888(CX), Y4
-	VPSRLD     $0x04, Y4, Y4
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y4, Y4
-	VPSHUFB    Y4, Y0, Y4
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y4, Y4
-	VMOVDQU    Y4, 3552(DX)
-	VPSRLD     $0x1c, Y2, Y2
-	VPSRLD     $0x0a, Y3, Y3
-	VPAND      dwords_avx2_00000030<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPSUBD     dwords_avx2_00000020<>+0(SB), Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVUPS    Y2, 480(BX)
-	VMOVDQU    1952(CX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3616(DX)
-	VMOVDQU    2016(CX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3680(DX)
-	VMOVDQU    2080(CX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3744(DX)
-	VMOVDQU    2144(CX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3808(DX)
-	VMOVDQU    1952(CX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3872(DX)
-	VMOVDQU    2016(CX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3936(DX)
-	VMOVDQU    2080(CX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4000(DX)
-	VMOVDQU    2144(CX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avx2_80808080<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 4064(DX)
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VMOVDQU    Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 160(BX)
+	VPAND      672(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1056(DX)
+	VPAND      736(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1120(DX)
+	VPAND      800(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1184(DX)
+	VPAND      864(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1248(DX)
+	VMOVDQU    672(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1312(DX)
+	VMOVDQU    736(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1376(DX)
+	VMOVDQU    800(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1440(DX)
+	VMOVDQU    864(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1504(DX)
+	VPSRLD     $0x0c, Y3, Y5
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VPSRLD     $0x02, Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 224(BX)
+	VPAND      928(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1568(DX)
+	VPAND      992(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1632(DX)
+	VPAND      1056(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1696(DX)
+	VPAND      1120(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1760(DX)
+	VMOVDQU    928(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1824(DX)
+	VMOVDQU    992(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1888(DX)
+	VMOVDQU    1056(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 1952(DX)
+	VMOVDQU    1120(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2016(DX)
+	VPSRLD     $0x10, Y3, Y5
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VPSRLD     $0x04, Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 288(BX)
+	VPAND      1184(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2080(DX)
+	VPAND      1248(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2144(DX)
+	VPAND      1312(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2208(DX)
+	VPAND      1376(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2272(DX)
+	VMOVDQU    1184(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2336(DX)
+	VMOVDQU    1248(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2400(DX)
+	VMOVDQU    1312(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2464(DX)
+	VMOVDQU    1376(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2528(DX)
+	VPSRLD     $0x14, Y3, Y5
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VPSRLD     $0x06, Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 352(BX)
+	VPAND      1440(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2592(DX)
+	VPAND      1504(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2656(DX)
+	VPAND      1568(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2720(DX)
+	VPAND      1632(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2784(DX)
+	VMOVDQU    1440(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2848(DX)
+	VMOVDQU    1504(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2912(DX)
+	VMOVDQU    1568(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 2976(DX)
+	VMOVDQU    1632(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3040(DX)
+	VPSRLD     $0x18, Y3, Y5
+	VPAND      dwords_avx2_0000000f<>+0(SB), Y5, Y5
+	VPSRLD     $0x08, Y4, Y6
+	VPAND      dwords_avx2_00000030<>+0(SB), Y6, Y6
+	VPOR       Y6, Y5, Y5
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y5, Y5
+	VCVTDQ2PS  Y5, Y5
+	VMULPS     Y2, Y5, Y5
+	VMOVUPS    Y5, 416(BX)
+	VPAND      1696(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3104(DX)
+	VPAND      1760(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3168(DX)
+	VPAND      1824(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3232(DX)
+	VPAND      1888(CX), Y0, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3296(DX)
+	VMOVDQU    1696(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3360(DX)
+	VMOVDQU    1760(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3424(DX)
+	VMOVDQU    1824(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3488(DX)
+	VMOVDQU    1888(CX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y0, Y5, Y5
+	VPSHUFB    Y5, Y1, Y5
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y5, Y5
+	VMOVDQU    Y5, 3552(DX)
+	VPSRLD     $0x1c, Y3, Y3
+	VPSRLD     $0x0a, Y4, Y4
+	VPAND      dwords_avx2_00000030<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSUBD     dwords_avx2_00000020<>+0(SB), Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VMOVUPS    Y3, 480(BX)
+	VPAND      1952(CX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3616(DX)
+	VPAND      2016(CX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3680(DX)
+	VPAND      2080(CX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3744(DX)
+	VPAND      2144(CX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3808(DX)
+	VMOVDQU    1952(CX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3872(DX)
+	VMOVDQU    2016(CX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 3936(DX)
+	VMOVDQU    2080(CX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 4000(DX)
+	VMOVDQU    2144(CX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 4064(DX)
 	ADDQ       $0x00000880, CX
 	ADDQ       $0x00001000, DX
 	ADDQ       $0x00000200, BX

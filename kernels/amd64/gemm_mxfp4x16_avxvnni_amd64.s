@@ -12,7 +12,8 @@ TEXT ·Gemv_mxfp4x16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ    24(AX), DX
 	MOVQ    (AX), BX
 	MOVQ    8(AX), SI
-	VMOVDQU levels_fp4_avxvnni<>+0(SB), Y0
+	VMOVDQU dwords_avxvnni_0f0f0f0f<>+0(SB), Y0
+	VMOVDQU levels_fp4_avxvnni<>+0(SB), Y1
 
 tile:
 	MOVQ  BX, DI
@@ -21,131 +22,123 @@ tile:
 	MOVQ  40(AX), R10
 	MOVQ  48(AX), R11
 	MOVQ  32(AX), R11
-	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
 
 block:
 	// sub-block 0, scale 0
-	VPBROADCASTD 40(R10), Y3
-	VPSRAD       $0x03, Y3, Y3
 	VPBROADCASTD 40(R10), Y4
 	VPSRAD       $0x03, Y4, Y4
-	VPXOR        Y5, Y5, Y5
+	VPBROADCASTD 40(R10), Y5
+	VPSRAD       $0x03, Y5, Y5
 	VPXOR        Y6, Y6, Y6
-	VMOVDQU      (R8), Y7
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VMOVDQU      32(R8), Y8
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD (R10), Y9
-	LONG $0x5045c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y7, Y3
-	LONG $0x503dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y8, Y4
+	VPXOR        Y7, Y7, Y7
+	VPAND        (R8), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPAND        32(R8), Y0, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD (R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
 	PREFETCHT1   65536(R9)
 	PREFETCHT0   4096(R9)
-	VMOVDQU      64(R8), Y7
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VMOVDQU      96(R8), Y8
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 4(R10), Y9
-	LONG $0x5045c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y7, Y3
-	LONG $0x503dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y8, Y4
-	VMOVDQU      128(R8), Y7
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VMOVDQU      160(R8), Y8
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 8(R10), Y9
-	LONG $0x5045c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y7, Y3
-	LONG $0x503dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y8, Y4
+	VPAND        64(R8), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPAND        96(R8), Y0, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 4(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPAND        128(R8), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPAND        160(R8), Y0, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 8(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
 	PREFETCHT1   65600(R9)
 	PREFETCHT0   4160(R9)
-	VMOVDQU      192(R8), Y7
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VMOVDQU      224(R8), Y8
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 12(R10), Y9
-	LONG $0x5045c2c4; BYTE $0xd9 // VPDPBUSD Y9, Y7, Y3
-	LONG $0x503dc2c4; BYTE $0xe1 // VPDPBUSD Y9, Y8, Y4
+	VPAND        192(R8), Y0, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VPAND        224(R8), Y0, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 12(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
 	PREFETCHT1   65664(R9)
 	PREFETCHT0   4224(R9)
-	VMOVDQU      (R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VMOVDQU      32(R8), Y8
+	VMOVDQU      (R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 16(R10), Y9
-	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
-	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
-	VMOVDQU      64(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VMOVDQU      96(R8), Y8
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VMOVDQU      32(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 16(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VMOVDQU      64(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 20(R10), Y9
-	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
-	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VMOVDQU      96(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 20(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
 	PREFETCHT1   65728(R9)
 	PREFETCHT0   4288(R9)
-	VMOVDQU      128(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VMOVDQU      160(R8), Y8
+	VMOVDQU      128(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 24(R10), Y9
-	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
-	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VMOVDQU      160(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 24(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
 	PREFETCHT1   65792(R9)
 	PREFETCHT0   4352(R9)
-	VMOVDQU      192(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
-	VPSHUFB      Y7, Y0, Y7
-	VMOVDQU      224(R8), Y8
+	VMOVDQU      192(R8), Y8
 	VPSRLD       $0x04, Y8, Y8
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y8, Y8
-	VPSHUFB      Y8, Y0, Y8
-	VPBROADCASTD 28(R10), Y9
-	LONG $0x5045c2c4; BYTE $0xe9 // VPDPBUSD Y9, Y7, Y5
-	LONG $0x503dc2c4; BYTE $0xf1 // VPDPBUSD Y9, Y8, Y6
-	VPADDD       Y5, Y3, Y3
+	VPAND        Y0, Y8, Y8
+	VPSHUFB      Y8, Y1, Y8
+	VMOVDQU      224(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPSHUFB      Y9, Y1, Y9
+	VPBROADCASTD 28(R10), Y10
+	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
 	VPADDD       Y6, Y4, Y4
-	VPMOVZXBD    (DI), Y6
+	VPADDD       Y7, Y5, Y5
+	VPMOVZXBD    (DI), Y7
+	VPMINUD      dwords_avxvnni_00000002<>+0(SB), Y7, Y8
+	VMOVDQU      dwords_avxvnni_00200000<>+0(SB), Y6
+	VPSLLVD      Y8, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VPSUBD       dwords_avxvnni_00800000<>+0(SB), Y7, Y7
+	VPMAXSD      Y7, Y6, Y6
+	VBROADCASTSS 32(R10), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y7, Y4, Y2
+	VPMOVZXBD    8(DI), Y6
 	VPMINUD      dwords_avxvnni_00000002<>+0(SB), Y6, Y7
-	VMOVDQU      dwords_avxvnni_00200000<>+0(SB), Y5
-	VPSLLVD      Y7, Y5, Y5
+	VMOVDQU      dwords_avxvnni_00200000<>+0(SB), Y4
+	VPSLLVD      Y7, Y4, Y4
 	VPSLLD       $0x17, Y6, Y6
 	VPSUBD       dwords_avxvnni_00800000<>+0(SB), Y6, Y6
-	VPMAXSD      Y6, Y5, Y5
+	VPMAXSD      Y6, Y4, Y4
 	VBROADCASTSS 32(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y6, Y3, Y1
-	VPMOVZXBD    8(DI), Y5
-	VPMINUD      dwords_avxvnni_00000002<>+0(SB), Y5, Y6
-	VMOVDQU      dwords_avxvnni_00200000<>+0(SB), Y3
-	VPSLLVD      Y6, Y3, Y3
-	VPSLLD       $0x17, Y5, Y5
-	VPSUBD       dwords_avxvnni_00800000<>+0(SB), Y5, Y5
-	VPMAXSD      Y5, Y3, Y3
-	VBROADCASTSS 32(R10), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y2
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x30, R10
 	ADDQ         $0x10, DI
 	ADDQ         $0x00000100, R8
@@ -153,8 +146,8 @@ block:
 	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, 32(CX)
+	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y3, 32(CX)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI
@@ -162,6 +155,24 @@ block:
 	JNZ          tile
 	VZEROUPPER
 	RET
+
+DATA dwords_avxvnni_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
+GLOBL dwords_avxvnni_0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
 DATA levels_fp4_avxvnni<>+0(SB)/1, $0x10
 DATA levels_fp4_avxvnni<>+1(SB)/1, $0x11
@@ -229,24 +240,6 @@ DATA levels_fp4_avxvnni<>+62(SB)/1, $0x08
 DATA levels_fp4_avxvnni<>+63(SB)/1, $0x04
 GLOBL levels_fp4_avxvnni<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avxvnni_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
-GLOBL dwords_avxvnni_0f0f0f0f<>(SB), RODATA|NOPTR, $64
-
 DATA dwords_avxvnni_00000002<>+0(SB)/4, $0x00000002
 DATA dwords_avxvnni_00000002<>+4(SB)/4, $0x00000002
 DATA dwords_avxvnni_00000002<>+8(SB)/4, $0x00000002
@@ -301,6 +294,227 @@ DATA dwords_avxvnni_00800000<>+56(SB)/4, $0x00800000
 DATA dwords_avxvnni_00800000<>+60(SB)/4, $0x00800000
 GLOBL dwords_avxvnni_00800000<>(SB), RODATA|NOPTR, $64
 
+// func Gemv_mxfp4x16_q8x_16x2_avxvnni(a *byte)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·Gemv_mxfp4x16_q8x_16x2_avxvnni(SB), NOSPLIT, $0-8
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
+	VMOVDQU levels_fp4_avxvnni<>+0(SB), Y0
+
+tile:
+	MOVQ  BX, DI
+	MOVQ  SI, R8
+	MOVQ  BX, R9
+	MOVQ  40(AX), R10
+	MOVQ  48(AX), R11
+	MOVQ  32(AX), R12
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+block:
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R10), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPBROADCASTD 40(R10)(R11*1), Y6
+	VPSRAD       $0x03, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VMOVDQU      (R8), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD (R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD (R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	PREFETCHT1   65536(R9)
+	PREFETCHT0   4096(R9)
+	VMOVDQU      64(R8), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 4(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 4(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      128(R8), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 8(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	PREFETCHT1   65600(R9)
+	PREFETCHT0   4160(R9)
+	VMOVDQU      192(R8), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 12(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 12(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	PREFETCHT1   65664(R9)
+	PREFETCHT0   4224(R9)
+	VMOVDQU      (R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 16(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 16(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      64(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 20(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 20(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   65728(R9)
+	PREFETCHT0   4288(R9)
+	VMOVDQU      128(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 24(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 24(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   65792(R9)
+	PREFETCHT0   4352(R9)
+	VMOVDQU      192(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 28(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 28(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPADDD       Y7, Y5, Y5
+	VPADDD       Y8, Y6, Y6
+	VPMOVZXBD    (DI), Y8
+	VPMINUD      dwords_avxvnni_00000002<>+0(SB), Y8, Y9
+	VMOVDQU      dwords_avxvnni_00200000<>+0(SB), Y7
+	VPSLLVD      Y9, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VPSUBD       dwords_avxvnni_00800000<>+0(SB), Y8, Y8
+	VPMAXSD      Y8, Y7, Y7
+	VBROADCASTSS 32(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VBROADCASTSS 32(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R10), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPBROADCASTD 40(R10)(R11*1), Y6
+	VPSRAD       $0x03, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD (R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD (R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 4(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 4(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 8(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 12(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 12(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      32(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 16(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 16(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      96(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 20(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 20(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      160(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 24(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 24(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      224(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y9, Y9
+	VPSHUFB      Y9, Y0, Y9
+	VPBROADCASTD 28(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 28(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPADDD       Y7, Y5, Y5
+	VPADDD       Y8, Y6, Y6
+	VPMOVZXBD    8(DI), Y8
+	VPMINUD      dwords_avxvnni_00000002<>+0(SB), Y8, Y9
+	VMOVDQU      dwords_avxvnni_00200000<>+0(SB), Y7
+	VPSLLVD      Y9, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VPSUBD       dwords_avxvnni_00800000<>+0(SB), Y8, Y8
+	VPMAXSD      Y8, Y7, Y7
+	VBROADCASTSS 32(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+	VBROADCASTSS 32(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         $0x30, R10
+	ADDQ         $0x10, DI
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x00000110, R9
+	DECQ         R12
+	JNZ          block
+	MOVQ         64(AX), DI
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      Y2, (CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)
+	VMOVUPS      Y4, 32(CX)(DI*1)
+	ADDQ         $0x40, CX
+	ADDQ         16(AX), BX
+	ADDQ         16(AX), SI
+	DECQ         DX
+	JNZ          tile
+	VZEROUPPER
+	RET
+
 // func Expand_mxfp4x16_codes_16x32_avxvnni(a *byte)
 // Requires: AVX, AVX2, MMX+
 TEXT ·Expand_mxfp4x16_codes_16x32_avxvnni(SB), NOSPLIT, $0-8
@@ -310,117 +524,110 @@ TEXT ·Expand_mxfp4x16_codes_16x32_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ    72(AX), BX
 	MOVQ    80(AX), SI
 	MOVQ    32(AX), AX
-	VMOVDQU levels_fp4_avxvnni<>+0(SB), Y0
+	VMOVDQU dwords_avxvnni_0f0f0f0f<>+0(SB), Y0
+	VMOVDQU levels_fp4_avxvnni<>+0(SB), Y1
 
 block:
-	VPMOVZXBD  (CX), Y2
-	VPMINUD    dwords_avxvnni_00000002<>+0(SB), Y2, Y3
-	VMOVDQU    dwords_avxvnni_00200000<>+0(SB), Y1
-	VPSLLVD    Y3, Y1, Y1
-	VPSLLD     $0x17, Y2, Y2
-	VPSUBD     dwords_avxvnni_00800000<>+0(SB), Y2, Y2
-	VPMAXSD    Y2, Y1, Y1
-	VMOVUPS    Y1, (SI)
-	VMOVDQU    (DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, (BX)
+	VPMOVZXBD  (CX), Y3
+	VPMINUD    dwords_avxvnni_00000002<>+0(SB), Y3, Y4
+	VMOVDQU    dwords_avxvnni_00200000<>+0(SB), Y2
+	VPSLLVD    Y4, Y2, Y2
+	VPSLLD     $0x17, Y3, Y3
+	VPSUBD     dwords_avxvnni_00800000<>+0(SB), Y3, Y3
+	VPMAXSD    Y3, Y2, Y2
+	VMOVUPS    Y2, (SI)
+	VPAND      (DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, (BX)
 	PREFETCHT0 2048(DX)
-	VMOVDQU    64(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 64(BX)
-	VMOVDQU    128(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 128(BX)
+	VPAND      64(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 64(BX)
+	VPAND      128(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 128(BX)
 	PREFETCHT0 2112(DX)
-	VMOVDQU    192(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 192(BX)
-	VMOVDQU    (DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 256(BX)
+	VPAND      192(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 192(BX)
+	VMOVDQU    (DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 256(BX)
 	PREFETCHT0 2176(DX)
-	VMOVDQU    64(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 320(BX)
-	VMOVDQU    128(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 384(BX)
+	VMOVDQU    64(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 320(BX)
+	VMOVDQU    128(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 384(BX)
 	PREFETCHT0 2240(DX)
-	VMOVDQU    192(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 448(BX)
-	VPMOVZXBD  8(CX), Y2
-	VPMINUD    dwords_avxvnni_00000002<>+0(SB), Y2, Y3
-	VMOVDQU    dwords_avxvnni_00200000<>+0(SB), Y1
-	VPSLLVD    Y3, Y1, Y1
-	VPSLLD     $0x17, Y2, Y2
-	VPSUBD     dwords_avxvnni_00800000<>+0(SB), Y2, Y2
-	VPMAXSD    Y2, Y1, Y1
-	VMOVUPS    Y1, 32(SI)
-	VMOVDQU    32(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 32(BX)
-	VMOVDQU    96(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 96(BX)
-	VMOVDQU    160(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 160(BX)
-	VMOVDQU    224(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 224(BX)
-	VMOVDQU    32(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 288(BX)
-	VMOVDQU    96(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 352(BX)
-	VMOVDQU    160(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 416(BX)
-	VMOVDQU    224(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 480(BX)
+	VMOVDQU    192(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 448(BX)
+	VPMOVZXBD  8(CX), Y3
+	VPMINUD    dwords_avxvnni_00000002<>+0(SB), Y3, Y4
+	VMOVDQU    dwords_avxvnni_00200000<>+0(SB), Y2
+	VPSLLVD    Y4, Y2, Y2
+	VPSLLD     $0x17, Y3, Y3
+	VPSUBD     dwords_avxvnni_00800000<>+0(SB), Y3, Y3
+	VPMAXSD    Y3, Y2, Y2
+	VMOVUPS    Y2, 32(SI)
+	VPAND      32(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 32(BX)
+	VPAND      96(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 96(BX)
+	VPAND      160(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 160(BX)
+	VPAND      224(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 224(BX)
+	VMOVDQU    32(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 288(BX)
+	VMOVDQU    96(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 352(BX)
+	VMOVDQU    160(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 416(BX)
+	VMOVDQU    224(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 480(BX)
 	ADDQ       $0x10, CX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000200, BX

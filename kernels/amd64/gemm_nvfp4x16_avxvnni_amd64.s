@@ -12,7 +12,8 @@ TEXT ·Gemv_nvfp4x16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ    24(AX), DX
 	MOVQ    (AX), BX
 	MOVQ    8(AX), SI
-	VMOVDQU levels_fp4_avxvnni<>+0(SB), Y0
+	VMOVDQU dwords_avxvnni_0f0f0f0f<>+0(SB), Y0
+	VMOVDQU levels_fp4_avxvnni<>+0(SB), Y1
 
 tile:
 	MOVQ  BX, DI
@@ -21,307 +22,291 @@ tile:
 	MOVQ  40(AX), R10
 	MOVQ  48(AX), R11
 	MOVQ  32(AX), R11
-	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
 
 block:
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R10), Y3
-	VPSRAD       $0x03, Y3, Y3
 	VPBROADCASTD 44(R10), Y4
 	VPSRAD       $0x03, Y4, Y4
-	VMOVDQU      (R8), Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      32(R8), Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD (R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VPBROADCASTD 44(R10), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPAND        (R8), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        32(R8), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD (R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	PREFETCHT1   65536(R9)
 	PREFETCHT0   4096(R9)
-	VMOVDQU      64(R8), Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      96(R8), Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 4(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VMOVDQU      (R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      32(R8), Y6
+	VPAND        64(R8), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        96(R8), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 4(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VMOVDQU      (R8), Y6
 	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 8(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 8(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	PREFETCHT1   65600(R9)
 	PREFETCHT0   4160(R9)
-	VMOVDQU      64(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      96(R8), Y6
+	VMOVDQU      64(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 12(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VPMOVZXBW    (DI), X5
-	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X5, X6
-	VPANDN       X5, X6, X5
-	VPSLLW       $0x09, X5, X5
-	VPSRLW       $0x02, X5, X5
-	VCVTPH2PS    X5, Y5
-	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y5, Y5
-	VBROADCASTSS 32(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y6, Y3, Y1
-	VPMOVZXBW    8(DI), X3
-	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X3, X5
-	VPANDN       X3, X5, X3
-	VPSLLW       $0x09, X3, X3
-	VPSRLW       $0x02, X3, X3
-	VCVTPH2PS    X3, Y3
-	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y3, Y3
-	VBROADCASTSS 32(R10), Y5
-	VMULPS       Y3, Y5, Y5
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 12(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPMOVZXBW    (DI), X6
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X6, X7
+	VPANDN       X6, X7, X6
+	VPSLLW       $0x09, X6, X6
+	VPSRLW       $0x02, X6, X6
+	VCVTPH2PS    X6, Y6
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y6, Y6
+	VBROADCASTSS 32(R10), Y7
+	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y2
+	VFMADD231PS  Y7, Y4, Y2
+	VPMOVZXBW    8(DI), X4
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X4, X6
+	VPANDN       X4, X6, X4
+	VPSLLW       $0x09, X4, X4
+	VPSRLW       $0x02, X4, X4
+	VCVTPH2PS    X4, Y4
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y4, Y4
+	VBROADCASTSS 32(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y3
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R10), Y4
-	VPBROADCASTD 40(R10), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x03, Y3, Y3
 	VPBROADCASTD 44(R10), Y5
 	VPBROADCASTD 40(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x03, Y4, Y4
-	VMOVDQU      128(R8), Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      160(R8), Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 16(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VPBROADCASTD 44(R10), Y6
+	VPBROADCASTD 40(R10), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPAND        128(R8), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        160(R8), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 16(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	PREFETCHT1   65664(R9)
 	PREFETCHT0   4224(R9)
-	VMOVDQU      192(R8), Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      224(R8), Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 20(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VMOVDQU      128(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      160(R8), Y6
+	VPAND        192(R8), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        224(R8), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 20(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VMOVDQU      128(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 24(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      160(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 24(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	PREFETCHT1   65728(R9)
 	PREFETCHT0   4288(R9)
-	VMOVDQU      192(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      224(R8), Y6
+	VMOVDQU      192(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 28(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VPMOVZXBW    16(DI), X5
-	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X5, X6
-	VPANDN       X5, X6, X5
-	VPSLLW       $0x09, X5, X5
-	VPSRLW       $0x02, X5, X5
-	VCVTPH2PS    X5, Y5
-	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y5, Y5
-	VBROADCASTSS 32(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y6, Y3, Y1
-	VPMOVZXBW    24(DI), X3
-	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X3, X5
-	VPANDN       X3, X5, X3
-	VPSLLW       $0x09, X3, X3
-	VPSRLW       $0x02, X3, X3
-	VCVTPH2PS    X3, Y3
-	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y3, Y3
-	VBROADCASTSS 32(R10), Y5
-	VMULPS       Y3, Y5, Y5
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      224(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 28(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPMOVZXBW    16(DI), X6
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X6, X7
+	VPANDN       X6, X7, X6
+	VPSLLW       $0x09, X6, X6
+	VPSRLW       $0x02, X6, X6
+	VCVTPH2PS    X6, Y6
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y6, Y6
+	VBROADCASTSS 32(R10), Y7
+	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y2
+	VFMADD231PS  Y7, Y4, Y2
+	VPMOVZXBW    24(DI), X4
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X4, X6
+	VPANDN       X4, X6, X4
+	VPSLLW       $0x09, X4, X4
+	VPSRLW       $0x02, X4, X4
+	VCVTPH2PS    X4, Y4
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y4, Y4
+	VBROADCASTSS 32(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y3
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 92(R10), Y3
-	VPSRAD       $0x03, Y3, Y3
 	VPBROADCASTD 92(R10), Y4
 	VPSRAD       $0x03, Y4, Y4
+	VPBROADCASTD 92(R10), Y5
+	VPSRAD       $0x03, Y5, Y5
 	PREFETCHT1   65792(R9)
 	PREFETCHT0   4352(R9)
-	VMOVDQU      256(R8), Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      288(R8), Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 48(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VMOVDQU      320(R8), Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      352(R8), Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 52(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VPAND        256(R8), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        288(R8), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 48(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPAND        320(R8), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        352(R8), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 52(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	PREFETCHT1   65856(R9)
 	PREFETCHT0   4416(R9)
-	VMOVDQU      256(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      288(R8), Y6
+	VMOVDQU      256(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 56(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VMOVDQU      320(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      352(R8), Y6
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      288(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 56(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VMOVDQU      320(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 60(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VPMOVZXBW    32(DI), X5
-	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X5, X6
-	VPANDN       X5, X6, X5
-	VPSLLW       $0x09, X5, X5
-	VPSRLW       $0x02, X5, X5
-	VCVTPH2PS    X5, Y5
-	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y5, Y5
-	VBROADCASTSS 80(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y6, Y3, Y1
-	VPMOVZXBW    40(DI), X3
-	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X3, X5
-	VPANDN       X3, X5, X3
-	VPSLLW       $0x09, X3, X3
-	VPSRLW       $0x02, X3, X3
-	VCVTPH2PS    X3, Y3
-	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y3, Y3
-	VBROADCASTSS 80(R10), Y5
-	VMULPS       Y3, Y5, Y5
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      352(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 60(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPMOVZXBW    32(DI), X6
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X6, X7
+	VPANDN       X6, X7, X6
+	VPSLLW       $0x09, X6, X6
+	VPSRLW       $0x02, X6, X6
+	VCVTPH2PS    X6, Y6
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y6, Y6
+	VBROADCASTSS 80(R10), Y7
+	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y2
+	VFMADD231PS  Y7, Y4, Y2
+	VPMOVZXBW    40(DI), X4
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X4, X6
+	VPANDN       X4, X6, X4
+	VPSLLW       $0x09, X4, X4
+	VPSRLW       $0x02, X4, X4
+	VCVTPH2PS    X4, Y4
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y4, Y4
+	VBROADCASTSS 80(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y3
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R10), Y4
-	VPBROADCASTD 88(R10), Y3
-	VPSUBD       Y4, Y3, Y3
-	VPSRAD       $0x03, Y3, Y3
 	VPBROADCASTD 92(R10), Y5
 	VPBROADCASTD 88(R10), Y4
 	VPSUBD       Y5, Y4, Y4
 	VPSRAD       $0x03, Y4, Y4
+	VPBROADCASTD 92(R10), Y6
+	VPBROADCASTD 88(R10), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x03, Y5, Y5
 	PREFETCHT1   65920(R9)
 	PREFETCHT0   4480(R9)
-	VMOVDQU      384(R8), Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      416(R8), Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 64(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VMOVDQU      448(R8), Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      480(R8), Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 68(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VPAND        384(R8), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        416(R8), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 64(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPAND        448(R8), Y0, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VPAND        480(R8), Y0, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 68(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	PREFETCHT1   65984(R9)
 	PREFETCHT0   4544(R9)
-	VMOVDQU      384(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      416(R8), Y6
+	VMOVDQU      384(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 72(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      416(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 72(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
 	PREFETCHT1   66048(R9)
 	PREFETCHT0   4608(R9)
-	VMOVDQU      448(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y5, Y5
-	VPSHUFB      Y5, Y0, Y5
-	VMOVDQU      480(R8), Y6
+	VMOVDQU      448(R8), Y6
 	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y6, Y6
-	VPSHUFB      Y6, Y0, Y6
-	VPBROADCASTD 76(R10), Y7
-	LONG $0x5055e2c4; BYTE $0xdf // VPDPBUSD Y7, Y5, Y3
-	LONG $0x504de2c4; BYTE $0xe7 // VPDPBUSD Y7, Y6, Y4
-	VPMOVZXBW    48(DI), X5
-	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X5, X6
-	VPANDN       X5, X6, X5
-	VPSLLW       $0x09, X5, X5
-	VPSRLW       $0x02, X5, X5
-	VCVTPH2PS    X5, Y5
-	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y5, Y5
-	VBROADCASTSS 80(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y6, Y3, Y1
-	VPMOVZXBW    56(DI), X3
-	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X3, X5
-	VPANDN       X3, X5, X3
-	VPSLLW       $0x09, X3, X3
-	VPSRLW       $0x02, X3, X3
-	VCVTPH2PS    X3, Y3
-	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y3, Y3
-	VBROADCASTSS 80(R10), Y5
-	VMULPS       Y3, Y5, Y5
+	VPAND        Y0, Y6, Y6
+	VPSHUFB      Y6, Y1, Y6
+	VMOVDQU      480(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        Y0, Y7, Y7
+	VPSHUFB      Y7, Y1, Y7
+	VPBROADCASTD 76(R10), Y8
+	LONG $0x504dc2c4; BYTE $0xe0 // VPDPBUSD Y8, Y6, Y4
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPMOVZXBW    48(DI), X6
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X6, X7
+	VPANDN       X6, X7, X6
+	VPSLLW       $0x09, X6, X6
+	VPSRLW       $0x02, X6, X6
+	VCVTPH2PS    X6, Y6
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y6, Y6
+	VBROADCASTSS 80(R10), Y7
+	VMULPS       Y6, Y7, Y7
 	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y2
+	VFMADD231PS  Y7, Y4, Y2
+	VPMOVZXBW    56(DI), X4
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X4, X6
+	VPANDN       X4, X6, X4
+	VPSLLW       $0x09, X4, X4
+	VPSRLW       $0x02, X4, X4
+	VCVTPH2PS    X4, Y4
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y4, Y4
+	VBROADCASTSS 80(R10), Y6
+	VMULPS       Y4, Y6, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x60, R10
 	ADDQ         $0x40, DI
 	ADDQ         $0x00000200, R8
@@ -329,8 +314,8 @@ block:
 	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y1, (CX)
-	VMOVUPS      Y2, 32(CX)
+	VMOVUPS      Y2, (CX)
+	VMOVUPS      Y3, 32(CX)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI
@@ -338,6 +323,24 @@ block:
 	JNZ          tile
 	VZEROUPPER
 	RET
+
+DATA dwords_avxvnni_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
+DATA dwords_avxvnni_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
+GLOBL dwords_avxvnni_0f0f0f0f<>(SB), RODATA|NOPTR, $64
 
 DATA levels_fp4_avxvnni<>+0(SB)/1, $0x10
 DATA levels_fp4_avxvnni<>+1(SB)/1, $0x11
@@ -405,24 +408,6 @@ DATA levels_fp4_avxvnni<>+62(SB)/1, $0x08
 DATA levels_fp4_avxvnni<>+63(SB)/1, $0x04
 GLOBL levels_fp4_avxvnni<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avxvnni_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+8(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+12(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+16(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+20(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+24(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+28(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+32(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+36(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+40(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+44(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+48(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+52(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+56(SB)/4, $0x0f0f0f0f
-DATA dwords_avxvnni_0f0f0f0f<>+60(SB)/4, $0x0f0f0f0f
-GLOBL dwords_avxvnni_0f0f0f0f<>(SB), RODATA|NOPTR, $64
-
 DATA dwords_avxvnni_007f007f<>+0(SB)/4, $0x007f007f
 DATA dwords_avxvnni_007f007f<>+4(SB)/4, $0x007f007f
 DATA dwords_avxvnni_007f007f<>+8(SB)/4, $0x007f007f
@@ -459,6 +444,489 @@ DATA dwords_avxvnni_43000000<>+56(SB)/4, $0x43000000
 DATA dwords_avxvnni_43000000<>+60(SB)/4, $0x43000000
 GLOBL dwords_avxvnni_43000000<>(SB), RODATA|NOPTR, $64
 
+// func Gemv_nvfp4x16_q8x_16x2_avxvnni(a *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·Gemv_nvfp4x16_q8x_16x2_avxvnni(SB), NOSPLIT, $0-8
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
+	VMOVDQU levels_fp4_avxvnni<>+0(SB), Y0
+
+tile:
+	MOVQ  BX, DI
+	MOVQ  SI, R8
+	MOVQ  BX, R9
+	MOVQ  40(AX), R10
+	MOVQ  48(AX), R11
+	MOVQ  32(AX), R12
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+block:
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R10), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPBROADCASTD 44(R10)(R11*1), Y6
+	VPSRAD       $0x03, Y6, Y6
+	VMOVDQU      (R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD (R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD (R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   65536(R9)
+	PREFETCHT0   4096(R9)
+	VMOVDQU      64(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 4(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 4(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 8(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   65600(R9)
+	PREFETCHT0   4160(R9)
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 12(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 12(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VPMOVZXBW    (DI), X7
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X7, X8
+	VPANDN       X7, X8, X7
+	VPSLLW       $0x09, X7, X7
+	VPSRLW       $0x02, X7, X7
+	VCVTPH2PS    X7, Y7
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y7, Y7
+	VBROADCASTSS 32(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VBROADCASTSS 32(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R10), Y6
+	VPBROADCASTD 40(R10), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPBROADCASTD 44(R10)(R11*1), Y7
+	VPBROADCASTD 40(R10)(R11*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x03, Y6, Y6
+	VMOVDQU      128(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 16(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 16(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   65664(R9)
+	PREFETCHT0   4224(R9)
+	VMOVDQU      192(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 20(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 20(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      128(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 24(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 24(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   65728(R9)
+	PREFETCHT0   4288(R9)
+	VMOVDQU      192(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 28(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 28(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VPMOVZXBW    16(DI), X7
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X7, X8
+	VPANDN       X7, X8, X7
+	VPSLLW       $0x09, X7, X7
+	VPSRLW       $0x02, X7, X7
+	VCVTPH2PS    X7, Y7
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y7, Y7
+	VBROADCASTSS 32(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VBROADCASTSS 32(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R10), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPBROADCASTD 92(R10)(R11*1), Y6
+	VPSRAD       $0x03, Y6, Y6
+	PREFETCHT1   65792(R9)
+	PREFETCHT0   4352(R9)
+	VMOVDQU      256(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 48(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 48(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      320(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 52(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 52(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   65856(R9)
+	PREFETCHT0   4416(R9)
+	VMOVDQU      256(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 56(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 56(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      320(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 60(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 60(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VPMOVZXBW    32(DI), X7
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X7, X8
+	VPANDN       X7, X8, X7
+	VPSLLW       $0x09, X7, X7
+	VPSRLW       $0x02, X7, X7
+	VCVTPH2PS    X7, Y7
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y7, Y7
+	VBROADCASTSS 80(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VBROADCASTSS 80(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R10), Y6
+	VPBROADCASTD 88(R10), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPBROADCASTD 92(R10)(R11*1), Y7
+	VPBROADCASTD 88(R10)(R11*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x03, Y6, Y6
+	PREFETCHT1   65920(R9)
+	PREFETCHT0   4480(R9)
+	VMOVDQU      384(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 64(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 64(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      448(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 68(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 68(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   65984(R9)
+	PREFETCHT0   4544(R9)
+	VMOVDQU      384(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 72(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 72(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	PREFETCHT1   66048(R9)
+	PREFETCHT0   4608(R9)
+	VMOVDQU      448(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 76(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 76(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VPMOVZXBW    48(DI), X7
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X7, X8
+	VPANDN       X7, X8, X7
+	VPSLLW       $0x09, X7, X7
+	VPSRLW       $0x02, X7, X7
+	VCVTPH2PS    X7, Y7
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y7, Y7
+	VBROADCASTSS 80(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y1
+	VBROADCASTSS 80(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y2
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R10), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPBROADCASTD 44(R10)(R11*1), Y6
+	VPSRAD       $0x03, Y6, Y6
+	VMOVDQU      32(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD (R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD (R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      96(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 4(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 4(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 8(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 12(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 12(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VPMOVZXBW    8(DI), X7
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X7, X8
+	VPANDN       X7, X8, X7
+	VPSLLW       $0x09, X7, X7
+	VPSRLW       $0x02, X7, X7
+	VCVTPH2PS    X7, Y7
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y7, Y7
+	VBROADCASTSS 32(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+	VBROADCASTSS 32(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y4
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R10), Y6
+	VPBROADCASTD 40(R10), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPBROADCASTD 44(R10)(R11*1), Y7
+	VPBROADCASTD 40(R10)(R11*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x03, Y6, Y6
+	VMOVDQU      160(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 16(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 16(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      224(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 20(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 20(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      160(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 24(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 24(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      224(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 28(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 28(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VPMOVZXBW    24(DI), X7
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X7, X8
+	VPANDN       X7, X8, X7
+	VPSLLW       $0x09, X7, X7
+	VPSRLW       $0x02, X7, X7
+	VCVTPH2PS    X7, Y7
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y7, Y7
+	VBROADCASTSS 32(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+	VBROADCASTSS 32(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y4
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R10), Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPBROADCASTD 92(R10)(R11*1), Y6
+	VPSRAD       $0x03, Y6, Y6
+	VMOVDQU      288(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 48(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 48(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      352(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 52(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 52(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      288(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 56(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 56(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      352(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 60(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 60(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VPMOVZXBW    40(DI), X7
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X7, X8
+	VPANDN       X7, X8, X7
+	VPSLLW       $0x09, X7, X7
+	VPSRLW       $0x02, X7, X7
+	VCVTPH2PS    X7, Y7
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y7, Y7
+	VBROADCASTSS 80(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+	VBROADCASTSS 80(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y4
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R10), Y6
+	VPBROADCASTD 88(R10), Y5
+	VPSUBD       Y6, Y5, Y5
+	VPSRAD       $0x03, Y5, Y5
+	VPBROADCASTD 92(R10)(R11*1), Y7
+	VPBROADCASTD 88(R10)(R11*1), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x03, Y6, Y6
+	VMOVDQU      416(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 64(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 64(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      480(R8), Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 68(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 68(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      416(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 72(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 72(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VMOVDQU      480(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avxvnni_0f0f0f0f<>+0(SB), Y7, Y7
+	VPSHUFB      Y7, Y0, Y7
+	VPBROADCASTD 76(R10), Y8
+	LONG $0x5045c2c4; BYTE $0xe8 // VPDPBUSD Y8, Y7, Y5
+	VPBROADCASTD 76(R10)(R11*1), Y8
+	LONG $0x5045c2c4; BYTE $0xf0 // VPDPBUSD Y8, Y7, Y6
+	VPMOVZXBW    56(DI), X7
+	VPCMPEQW     dwords_avxvnni_007f007f<>+0(SB), X7, X8
+	VPANDN       X7, X8, X7
+	VPSLLW       $0x09, X7, X7
+	VPSRLW       $0x02, X7, X7
+	VCVTPH2PS    X7, Y7
+	VMULPS       dwords_avxvnni_43000000<>+0(SB), Y7, Y7
+	VBROADCASTSS 80(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y3
+	VBROADCASTSS 80(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         $0x60, R10
+	ADDQ         $0x40, DI
+	ADDQ         $0x00000200, R8
+	ADDQ         $0x00000240, R9
+	DECQ         R12
+	JNZ          block
+	MOVQ         64(AX), DI
+	VMOVUPS      Y1, (CX)
+	VMOVUPS      Y2, (CX)(DI*1)
+	VMOVUPS      Y3, 32(CX)
+	VMOVUPS      Y4, 32(CX)(DI*1)
+	ADDQ         $0x40, CX
+	ADDQ         16(AX), BX
+	ADDQ         16(AX), SI
+	DECQ         DX
+	JNZ          tile
+	VZEROUPPER
+	RET
+
 // func Expand_nvfp4x16_codes_16x32_avxvnni(a *byte)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·Expand_nvfp4x16_codes_16x32_avxvnni(SB), NOSPLIT, $0-8
@@ -468,257 +936,242 @@ TEXT ·Expand_nvfp4x16_codes_16x32_avxvnni(SB), NOSPLIT, $0-8
 	MOVQ    72(AX), BX
 	MOVQ    80(AX), SI
 	MOVQ    32(AX), AX
-	VMOVDQU levels_fp4_avxvnni<>+0(SB), Y0
+	VMOVDQU dwords_avxvnni_0f0f0f0f<>+0(SB), Y0
+	VMOVDQU levels_fp4_avxvnni<>+0(SB), Y1
 
 block:
-	VPMOVZXBW  (CX), X1
-	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X1, X2
-	VPANDN     X1, X2, X1
-	VPSLLW     $0x09, X1, X1
-	VPSRLW     $0x02, X1, X1
-	VCVTPH2PS  X1, Y1
-	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y1, Y1
-	VMOVUPS    Y1, (SI)
-	VPMOVZXBW  16(CX), X1
-	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X1, X2
-	VPANDN     X1, X2, X1
-	VPSLLW     $0x09, X1, X1
-	VPSRLW     $0x02, X1, X1
-	VCVTPH2PS  X1, Y1
-	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y1, Y1
-	VMOVUPS    Y1, 64(SI)
-	VMOVDQU    (DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, (BX)
+	VPMOVZXBW  (CX), X2
+	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X2, X3
+	VPANDN     X2, X3, X2
+	VPSLLW     $0x09, X2, X2
+	VPSRLW     $0x02, X2, X2
+	VCVTPH2PS  X2, Y2
+	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y2, Y2
+	VMOVUPS    Y2, (SI)
+	VPMOVZXBW  16(CX), X2
+	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X2, X3
+	VPANDN     X2, X3, X2
+	VPSLLW     $0x09, X2, X2
+	VPSRLW     $0x02, X2, X2
+	VCVTPH2PS  X2, Y2
+	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y2, Y2
+	VMOVUPS    Y2, 64(SI)
+	VPAND      (DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, (BX)
 	PREFETCHT0 2048(DX)
-	VMOVDQU    64(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 64(BX)
-	VMOVDQU    (DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 128(BX)
+	VPAND      64(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 64(BX)
+	VMOVDQU    (DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 128(BX)
 	PREFETCHT0 2112(DX)
-	VMOVDQU    64(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 192(BX)
-	VMOVDQU    128(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 256(BX)
+	VMOVDQU    64(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 192(BX)
+	VPAND      128(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 256(BX)
 	PREFETCHT0 2176(DX)
-	VMOVDQU    192(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 320(BX)
-	VMOVDQU    128(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 384(BX)
+	VPAND      192(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 320(BX)
+	VMOVDQU    128(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 384(BX)
 	PREFETCHT0 2240(DX)
-	VMOVDQU    192(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 448(BX)
-	VPMOVZXBW  32(CX), X1
-	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X1, X2
-	VPANDN     X1, X2, X1
-	VPSLLW     $0x09, X1, X1
-	VPSRLW     $0x02, X1, X1
-	VCVTPH2PS  X1, Y1
-	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y1, Y1
-	VMOVUPS    Y1, 128(SI)
-	VPMOVZXBW  48(CX), X1
-	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X1, X2
-	VPANDN     X1, X2, X1
-	VPSLLW     $0x09, X1, X1
-	VPSRLW     $0x02, X1, X1
-	VCVTPH2PS  X1, Y1
-	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y1, Y1
-	VMOVUPS    Y1, 192(SI)
-	VMOVDQU    256(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 512(BX)
+	VMOVDQU    192(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 448(BX)
+	VPMOVZXBW  32(CX), X2
+	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X2, X3
+	VPANDN     X2, X3, X2
+	VPSLLW     $0x09, X2, X2
+	VPSRLW     $0x02, X2, X2
+	VCVTPH2PS  X2, Y2
+	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y2, Y2
+	VMOVUPS    Y2, 128(SI)
+	VPMOVZXBW  48(CX), X2
+	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X2, X3
+	VPANDN     X2, X3, X2
+	VPSLLW     $0x09, X2, X2
+	VPSRLW     $0x02, X2, X2
+	VCVTPH2PS  X2, Y2
+	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y2, Y2
+	VMOVUPS    Y2, 192(SI)
+	VPAND      256(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 512(BX)
 	PREFETCHT0 2304(DX)
-	VMOVDQU    320(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 576(BX)
-	VMOVDQU    256(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 640(BX)
+	VPAND      320(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 576(BX)
+	VMOVDQU    256(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 640(BX)
 	PREFETCHT0 2368(DX)
-	VMOVDQU    320(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 704(BX)
-	VMOVDQU    384(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 768(BX)
+	VMOVDQU    320(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 704(BX)
+	VPAND      384(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 768(BX)
 	PREFETCHT0 2432(DX)
-	VMOVDQU    448(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 832(BX)
-	VMOVDQU    384(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 896(BX)
+	VPAND      448(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 832(BX)
+	VMOVDQU    384(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 896(BX)
 	PREFETCHT0 2496(DX)
-	VMOVDQU    448(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 960(BX)
-	VPMOVZXBW  8(CX), X1
-	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X1, X2
-	VPANDN     X1, X2, X1
-	VPSLLW     $0x09, X1, X1
-	VPSRLW     $0x02, X1, X1
-	VCVTPH2PS  X1, Y1
-	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y1, Y1
-	VMOVUPS    Y1, 32(SI)
-	VPMOVZXBW  24(CX), X1
-	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X1, X2
-	VPANDN     X1, X2, X1
-	VPSLLW     $0x09, X1, X1
-	VPSRLW     $0x02, X1, X1
-	VCVTPH2PS  X1, Y1
-	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y1, Y1
-	VMOVUPS    Y1, 96(SI)
-	VMOVDQU    32(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 32(BX)
-	VMOVDQU    96(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 96(BX)
-	VMOVDQU    32(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 160(BX)
-	VMOVDQU    96(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 224(BX)
-	VMOVDQU    160(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 288(BX)
-	VMOVDQU    224(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 352(BX)
-	VMOVDQU    160(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 416(BX)
-	VMOVDQU    224(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 480(BX)
-	VPMOVZXBW  40(CX), X1
-	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X1, X2
-	VPANDN     X1, X2, X1
-	VPSLLW     $0x09, X1, X1
-	VPSRLW     $0x02, X1, X1
-	VCVTPH2PS  X1, Y1
-	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y1, Y1
-	VMOVUPS    Y1, 160(SI)
-	VPMOVZXBW  56(CX), X1
-	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X1, X2
-	VPANDN     X1, X2, X1
-	VPSLLW     $0x09, X1, X1
-	VPSRLW     $0x02, X1, X1
-	VCVTPH2PS  X1, Y1
-	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y1, Y1
-	VMOVUPS    Y1, 224(SI)
-	VMOVDQU    288(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 544(BX)
-	VMOVDQU    352(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 608(BX)
-	VMOVDQU    288(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 672(BX)
-	VMOVDQU    352(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 736(BX)
-	VMOVDQU    416(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 800(BX)
-	VMOVDQU    480(DX), Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 864(BX)
-	VMOVDQU    416(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 928(BX)
-	VMOVDQU    480(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avxvnni_0f0f0f0f<>+0(SB), Y1, Y1
-	VPSHUFB    Y1, Y0, Y1
-	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 992(BX)
+	VMOVDQU    448(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 960(BX)
+	VPMOVZXBW  8(CX), X2
+	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X2, X3
+	VPANDN     X2, X3, X2
+	VPSLLW     $0x09, X2, X2
+	VPSRLW     $0x02, X2, X2
+	VCVTPH2PS  X2, Y2
+	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y2, Y2
+	VMOVUPS    Y2, 32(SI)
+	VPMOVZXBW  24(CX), X2
+	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X2, X3
+	VPANDN     X2, X3, X2
+	VPSLLW     $0x09, X2, X2
+	VPSRLW     $0x02, X2, X2
+	VCVTPH2PS  X2, Y2
+	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y2, Y2
+	VMOVUPS    Y2, 96(SI)
+	VPAND      32(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 32(BX)
+	VPAND      96(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 96(BX)
+	VMOVDQU    32(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 160(BX)
+	VMOVDQU    96(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 224(BX)
+	VPAND      160(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 288(BX)
+	VPAND      224(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 352(BX)
+	VMOVDQU    160(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 416(BX)
+	VMOVDQU    224(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 480(BX)
+	VPMOVZXBW  40(CX), X2
+	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X2, X3
+	VPANDN     X2, X3, X2
+	VPSLLW     $0x09, X2, X2
+	VPSRLW     $0x02, X2, X2
+	VCVTPH2PS  X2, Y2
+	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y2, Y2
+	VMOVUPS    Y2, 160(SI)
+	VPMOVZXBW  56(CX), X2
+	VPCMPEQW   dwords_avxvnni_007f007f<>+0(SB), X2, X3
+	VPANDN     X2, X3, X2
+	VPSLLW     $0x09, X2, X2
+	VPSRLW     $0x02, X2, X2
+	VCVTPH2PS  X2, Y2
+	VMULPS     dwords_avxvnni_43000000<>+0(SB), Y2, Y2
+	VMOVUPS    Y2, 224(SI)
+	VPAND      288(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 544(BX)
+	VPAND      352(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 608(BX)
+	VMOVDQU    288(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 672(BX)
+	VMOVDQU    352(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 736(BX)
+	VPAND      416(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 800(BX)
+	VPAND      480(DX), Y0, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 864(BX)
+	VMOVDQU    416(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 928(BX)
+	VMOVDQU    480(DX), Y2
+	VPSRLD     $0x04, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPSHUFB    Y2, Y1, Y2
+	VPADDB     dwords_avxvnni_70707070<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 992(BX)
 	ADDQ       $0x40, CX
 	ADDQ       $0x00000200, DX
 	ADDQ       $0x00000400, BX

@@ -7,11 +7,15 @@
 // func Gemv_q2_0x16_q8x_16x1_avxvnni(a *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·Gemv_q2_0x16_q8x_16x1_avxvnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
+	VMOVDQU dwords_avxvnni_03030303<>+0(SB), Y0
+	VMOVDQU dwords_avxvnni_0c0c0c0c<>+0(SB), Y1
+	VMOVDQU dwords_avxvnni_30303030<>+0(SB), Y2
+	VMOVDQU dwords_avxvnni_c0c0c0c0<>+0(SB), Y3
 
 tile:
 	MOVQ  BX, DI
@@ -20,180 +24,148 @@ tile:
 	MOVQ  40(AX), R10
 	MOVQ  48(AX), R11
 	MOVQ  32(AX), R11
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
 
 block:
-	VCVTPH2PS (DI), Y2
-	VCVTPH2PS 16(DI), Y3
+	VCVTPH2PS (DI), Y6
+	VCVTPH2PS 16(DI), Y7
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 40(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VPBROADCASTD 40(R10), Y5
-	VPSRAD       $0x05, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	VPXOR        Y7, Y7, Y7
-	VMOVDQU      (R8), Y8
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
-	VMOVDQU      32(R8), Y9
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
-	VPBROADCASTD (R10), Y10
-	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
-	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
-	VMOVDQU      64(R8), Y8
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
-	VMOVDQU      96(R8), Y9
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
-	VPBROADCASTD 4(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
-	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
-	VMOVDQU      128(R8), Y8
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
-	VMOVDQU      160(R8), Y9
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
-	VPBROADCASTD 8(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
-	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 40(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPBROADCASTD 40(R10), Y9
+	VPSRAD       $0x05, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	VPXOR        Y11, Y11, Y11
+	VPAND        (R8), Y1, Y12
+	VPAND        32(R8), Y1, Y13
+	VPBROADCASTD (R10), Y14
+	LONG $0x501d42c4; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y8
+	LONG $0x501542c4; BYTE $0xce // VPDPBUSD Y14, Y13, Y9
+	VPAND        64(R8), Y1, Y12
+	VPAND        96(R8), Y1, Y13
+	VPBROADCASTD 4(R10), Y14
+	LONG $0x501d42c4; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y8
+	LONG $0x501542c4; BYTE $0xce // VPDPBUSD Y14, Y13, Y9
+	VPAND        128(R8), Y1, Y12
+	VPAND        160(R8), Y1, Y13
+	VPBROADCASTD 8(R10), Y14
+	LONG $0x501d42c4; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y8
+	LONG $0x501542c4; BYTE $0xce // VPDPBUSD Y14, Y13, Y9
 	PREFETCHT1   65536(R9)
 	PREFETCHT0   4096(R9)
-	VMOVDQU      192(R8), Y8
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y8, Y8
-	VMOVDQU      224(R8), Y9
-	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
-	VPBROADCASTD 12(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
-	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
-	VMOVDQU      (R8), Y8
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
-	VMOVDQU      32(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPBROADCASTD 16(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VMOVDQU      64(R8), Y8
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
-	VMOVDQU      96(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPBROADCASTD 20(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPAND        192(R8), Y1, Y12
+	VPAND        224(R8), Y1, Y13
+	VPBROADCASTD 12(R10), Y14
+	LONG $0x501d42c4; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y8
+	LONG $0x501542c4; BYTE $0xce // VPDPBUSD Y14, Y13, Y9
+	VPAND        (R8), Y0, Y12
+	VPAND        32(R8), Y0, Y13
+	VPBROADCASTD 16(R10), Y14
+	LONG $0x501d42c4; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y10
+	LONG $0x501542c4; BYTE $0xde // VPDPBUSD Y14, Y13, Y11
+	VPAND        64(R8), Y0, Y12
+	VPAND        96(R8), Y0, Y13
+	VPBROADCASTD 20(R10), Y14
+	LONG $0x501d42c4; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y10
+	LONG $0x501542c4; BYTE $0xde // VPDPBUSD Y14, Y13, Y11
 	PREFETCHT1   65600(R9)
 	PREFETCHT0   4160(R9)
-	VMOVDQU      128(R8), Y8
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
-	VMOVDQU      160(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPBROADCASTD 24(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VMOVDQU      192(R8), Y8
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y8, Y8
-	VMOVDQU      224(R8), Y9
-	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
-	VPBROADCASTD 28(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPSRAD       $0x02, Y4, Y4
-	VPSRAD       $0x02, Y5, Y5
-	VPADDD       Y6, Y4, Y4
-	VPADDD       Y7, Y5, Y5
-	VMOVDQA      Y2, Y6
-	VBROADCASTSS 32(R10), Y7
-	VMULPS       Y6, Y7, Y7
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y7, Y4, Y0
-	VMOVDQA      Y3, Y4
-	VBROADCASTSS 32(R10), Y6
-	VMULPS       Y4, Y6, Y6
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y6, Y5, Y1
+	VPAND        128(R8), Y0, Y12
+	VPAND        160(R8), Y0, Y13
+	VPBROADCASTD 24(R10), Y14
+	LONG $0x501d42c4; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y10
+	LONG $0x501542c4; BYTE $0xde // VPDPBUSD Y14, Y13, Y11
+	VPAND        192(R8), Y0, Y12
+	VPAND        224(R8), Y0, Y13
+	VPBROADCASTD 28(R10), Y14
+	LONG $0x501d42c4; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y10
+	LONG $0x501542c4; BYTE $0xde // VPDPBUSD Y14, Y13, Y11
+	VPSRAD       $0x02, Y8, Y8
+	VPSRAD       $0x02, Y9, Y9
+	VPADDD       Y10, Y8, Y8
+	VPADDD       Y11, Y9, Y9
+	VMOVDQA      Y6, Y10
+	VBROADCASTSS 32(R10), Y11
+	VMULPS       Y10, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y11, Y8, Y4
+	VMOVDQA      Y7, Y8
+	VBROADCASTSS 32(R10), Y10
+	VMULPS       Y8, Y10, Y10
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y10, Y9, Y5
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 88(R10), Y4
-	VPSRAD       $0x01, Y4, Y4
-	VPBROADCASTD 88(R10), Y5
-	VPSRAD       $0x01, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	VPXOR        Y7, Y7, Y7
-	VMOVDQU      (R8), Y8
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
-	VMOVDQU      32(R8), Y9
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
-	VPBROADCASTD 48(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
-	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 88(R10), Y8
+	VPSRAD       $0x01, Y8, Y8
+	VPBROADCASTD 88(R10), Y9
+	VPSRAD       $0x01, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	VPXOR        Y11, Y11, Y11
+	VPAND        (R8), Y3, Y12
+	VPAND        32(R8), Y3, Y13
+	VPBROADCASTD 48(R10), Y14
+	LONG $0x501d42c4; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y8
+	LONG $0x501542c4; BYTE $0xce // VPDPBUSD Y14, Y13, Y9
 	PREFETCHT1   65664(R9)
 	PREFETCHT0   4224(R9)
-	VMOVDQU      64(R8), Y8
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
-	VMOVDQU      96(R8), Y9
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
-	VPBROADCASTD 52(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
-	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
-	VMOVDQU      128(R8), Y8
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
-	VMOVDQU      160(R8), Y9
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
-	VPBROADCASTD 56(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
-	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
-	VMOVDQU      192(R8), Y8
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y8, Y8
-	VMOVDQU      224(R8), Y9
-	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
-	VPBROADCASTD 60(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xe2 // VPDPBUSD Y10, Y8, Y4
-	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPAND        64(R8), Y3, Y12
+	VPAND        96(R8), Y3, Y13
+	VPBROADCASTD 52(R10), Y14
+	LONG $0x501d42c4; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y8
+	LONG $0x501542c4; BYTE $0xce // VPDPBUSD Y14, Y13, Y9
+	VPAND        128(R8), Y3, Y12
+	VPAND        160(R8), Y3, Y13
+	VPBROADCASTD 56(R10), Y14
+	LONG $0x501d42c4; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y8
+	LONG $0x501542c4; BYTE $0xce // VPDPBUSD Y14, Y13, Y9
+	VPAND        192(R8), Y3, Y12
+	VPAND        224(R8), Y3, Y13
+	VPBROADCASTD 60(R10), Y14
+	LONG $0x501d42c4; BYTE $0xc6 // VPDPBUSD Y14, Y12, Y8
+	LONG $0x501542c4; BYTE $0xce // VPDPBUSD Y14, Y13, Y9
 	PREFETCHT1   65728(R9)
 	PREFETCHT0   4288(R9)
-	VMOVDQU      (R8), Y8
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
-	VMOVDQU      32(R8), Y9
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
-	VPBROADCASTD 64(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VMOVDQU      64(R8), Y8
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
-	VMOVDQU      96(R8), Y9
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
-	VPBROADCASTD 68(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VMOVDQU      128(R8), Y8
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
-	VMOVDQU      160(R8), Y9
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
-	VPBROADCASTD 72(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPAND        (R8), Y2, Y12
+	VPAND        32(R8), Y2, Y13
+	VPBROADCASTD 64(R10), Y14
+	LONG $0x501d42c4; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y10
+	LONG $0x501542c4; BYTE $0xde // VPDPBUSD Y14, Y13, Y11
+	VPAND        64(R8), Y2, Y12
+	VPAND        96(R8), Y2, Y13
+	VPBROADCASTD 68(R10), Y14
+	LONG $0x501d42c4; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y10
+	LONG $0x501542c4; BYTE $0xde // VPDPBUSD Y14, Y13, Y11
+	VPAND        128(R8), Y2, Y12
+	VPAND        160(R8), Y2, Y13
+	VPBROADCASTD 72(R10), Y14
+	LONG $0x501d42c4; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y10
+	LONG $0x501542c4; BYTE $0xde // VPDPBUSD Y14, Y13, Y11
 	PREFETCHT1   65792(R9)
 	PREFETCHT0   4352(R9)
-	VMOVDQU      192(R8), Y8
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y8, Y8
-	VMOVDQU      224(R8), Y9
-	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
-	VPBROADCASTD 76(R10), Y10
-	LONG $0x503dc2c4; BYTE $0xf2 // VPDPBUSD Y10, Y8, Y6
-	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
-	VPSRAD       $0x02, Y4, Y4
-	VPSRAD       $0x02, Y5, Y5
-	VPADDD       Y6, Y4, Y4
-	VPADDD       Y7, Y5, Y5
-	VPSRAD       $0x04, Y4, Y4
-	VPSRAD       $0x04, Y5, Y5
-	VMOVDQA      Y2, Y2
-	VBROADCASTSS 80(R10), Y6
-	VMULPS       Y2, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
-	VMOVDQA      Y3, Y2
-	VBROADCASTSS 80(R10), Y3
-	VMULPS       Y2, Y3, Y3
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y3, Y5, Y1
+	VPAND        192(R8), Y2, Y12
+	VPAND        224(R8), Y2, Y13
+	VPBROADCASTD 76(R10), Y14
+	LONG $0x501d42c4; BYTE $0xd6 // VPDPBUSD Y14, Y12, Y10
+	LONG $0x501542c4; BYTE $0xde // VPDPBUSD Y14, Y13, Y11
+	VPSRAD       $0x02, Y8, Y8
+	VPSRAD       $0x02, Y9, Y9
+	VPADDD       Y10, Y8, Y8
+	VPADDD       Y11, Y9, Y9
+	VPSRAD       $0x04, Y8, Y8
+	VPSRAD       $0x04, Y9, Y9
+	VMOVDQA      Y6, Y6
+	VBROADCASTSS 80(R10), Y10
+	VMULPS       Y6, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
+	VMOVDQA      Y7, Y6
+	VBROADCASTSS 80(R10), Y7
+	VMULPS       Y6, Y7, Y7
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y7, Y9, Y5
 	ADDQ         $0x60, R10
 	ADDQ         $0x20, DI
 	ADDQ         $0x00000100, R8
@@ -201,8 +173,8 @@ block:
 	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, 32(CX)
+	VMOVUPS      Y4, (CX)
+	VMOVUPS      Y5, 32(CX)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI
@@ -210,24 +182,6 @@ block:
 	JNZ          tile
 	VZEROUPPER
 	RET
-
-DATA dwords_avxvnni_0c0c0c0c<>+0(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+4(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+8(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+12(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+16(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+20(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+24(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+28(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+32(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+36(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+40(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+44(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+48(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+52(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+56(SB)/4, $0x0c0c0c0c
-DATA dwords_avxvnni_0c0c0c0c<>+60(SB)/4, $0x0c0c0c0c
-GLOBL dwords_avxvnni_0c0c0c0c<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avxvnni_03030303<>+0(SB)/4, $0x03030303
 DATA dwords_avxvnni_03030303<>+4(SB)/4, $0x03030303
@@ -247,23 +201,23 @@ DATA dwords_avxvnni_03030303<>+56(SB)/4, $0x03030303
 DATA dwords_avxvnni_03030303<>+60(SB)/4, $0x03030303
 GLOBL dwords_avxvnni_03030303<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avxvnni_c0c0c0c0<>+0(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+4(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+8(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+12(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+16(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+20(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+24(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+28(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+32(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+36(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+40(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+44(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+48(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+52(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+56(SB)/4, $0xc0c0c0c0
-DATA dwords_avxvnni_c0c0c0c0<>+60(SB)/4, $0xc0c0c0c0
-GLOBL dwords_avxvnni_c0c0c0c0<>(SB), RODATA|NOPTR, $64
+DATA dwords_avxvnni_0c0c0c0c<>+0(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+4(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+8(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+12(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+16(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+20(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+24(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+28(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+32(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+36(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+40(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+44(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+48(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+52(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+56(SB)/4, $0x0c0c0c0c
+DATA dwords_avxvnni_0c0c0c0c<>+60(SB)/4, $0x0c0c0c0c
+GLOBL dwords_avxvnni_0c0c0c0c<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avxvnni_30303030<>+0(SB)/4, $0x30303030
 DATA dwords_avxvnni_30303030<>+4(SB)/4, $0x30303030
@@ -283,183 +237,530 @@ DATA dwords_avxvnni_30303030<>+56(SB)/4, $0x30303030
 DATA dwords_avxvnni_30303030<>+60(SB)/4, $0x30303030
 GLOBL dwords_avxvnni_30303030<>(SB), RODATA|NOPTR, $64
 
+DATA dwords_avxvnni_c0c0c0c0<>+0(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+4(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+8(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+12(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+16(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+20(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+24(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+28(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+32(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+36(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+40(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+44(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+48(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+52(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+56(SB)/4, $0xc0c0c0c0
+DATA dwords_avxvnni_c0c0c0c0<>+60(SB)/4, $0xc0c0c0c0
+GLOBL dwords_avxvnni_c0c0c0c0<>(SB), RODATA|NOPTR, $64
+
+// func Gemv_q2_0x16_q8x_16x2_avxvnni(a *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·Gemv_q2_0x16_q8x_16x2_avxvnni(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 24(AX), DX
+	MOVQ (AX), BX
+	MOVQ 8(AX), SI
+
+tile:
+	MOVQ  BX, DI
+	MOVQ  SI, R8
+	MOVQ  BX, R9
+	MOVQ  40(AX), R10
+	MOVQ  48(AX), R11
+	MOVQ  32(AX), R12
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+block:
+	VCVTPH2PS (DI), Y4
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R10), Y5
+	VPSRAD       $0x05, Y5, Y5
+	VPBROADCASTD 40(R10)(R11*1), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VMOVDQU      (R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD (R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      64(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 4(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 4(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      128(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 8(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	PREFETCHT1   65536(R9)
+	PREFETCHT0   4096(R9)
+	VMOVDQU      192(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 12(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 12(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      (R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 16(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      64(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 20(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 20(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   65600(R9)
+	PREFETCHT0   4160(R9)
+	VMOVDQU      128(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 24(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 24(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      192(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 28(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 28(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRAD       $0x02, Y5, Y5
+	VPSRAD       $0x02, Y6, Y6
+	VPADDD       Y7, Y5, Y5
+	VPADDD       Y8, Y6, Y6
+	VMOVDQA      Y4, Y7
+	VBROADCASTSS 32(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y0
+	VBROADCASTSS 32(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R10), Y5
+	VPSRAD       $0x01, Y5, Y5
+	VPBROADCASTD 88(R10)(R11*1), Y6
+	VPSRAD       $0x01, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VMOVDQU      (R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 48(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 48(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	PREFETCHT1   65664(R9)
+	PREFETCHT0   4224(R9)
+	VMOVDQU      64(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 52(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 52(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      128(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 56(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 56(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      192(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 60(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 60(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	PREFETCHT1   65728(R9)
+	PREFETCHT0   4288(R9)
+	VMOVDQU      (R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 64(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 64(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      64(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 68(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 68(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      128(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 72(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 72(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	PREFETCHT1   65792(R9)
+	PREFETCHT0   4352(R9)
+	VMOVDQU      192(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 76(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 76(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRAD       $0x02, Y5, Y5
+	VPSRAD       $0x02, Y6, Y6
+	VPADDD       Y7, Y5, Y5
+	VPADDD       Y8, Y6, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPSRAD       $0x04, Y6, Y6
+	VMOVDQA      Y4, Y4
+	VBROADCASTSS 80(R10), Y7
+	VMULPS       Y4, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y0
+	VBROADCASTSS 80(R10)(R11*1), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VCVTPH2PS    16(DI), Y4
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 40(R10), Y5
+	VPSRAD       $0x05, Y5, Y5
+	VPBROADCASTD 40(R10)(R11*1), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD (R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 4(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 4(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 8(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 8(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_0c0c0c0c<>+0(SB), Y9, Y9
+	VPBROADCASTD 12(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 12(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 16(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 20(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 20(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 24(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 24(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_03030303<>+0(SB), Y9, Y9
+	VPBROADCASTD 28(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 28(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRAD       $0x02, Y5, Y5
+	VPSRAD       $0x02, Y6, Y6
+	VPADDD       Y7, Y5, Y5
+	VPADDD       Y8, Y6, Y6
+	VMOVDQA      Y4, Y7
+	VBROADCASTSS 32(R10), Y8
+	VMULPS       Y7, Y8, Y8
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y8, Y5, Y2
+	VBROADCASTSS 32(R10)(R11*1), Y5
+	VMULPS       Y7, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 88(R10), Y5
+	VPSRAD       $0x01, Y5, Y5
+	VPBROADCASTD 88(R10)(R11*1), Y6
+	VPSRAD       $0x01, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 48(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 48(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 52(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 52(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 56(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 56(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_c0c0c0c0<>+0(SB), Y9, Y9
+	VPBROADCASTD 60(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xea // VPDPBUSD Y10, Y9, Y5
+	VPBROADCASTD 60(R10)(R11*1), Y10
+	LONG $0x5035c2c4; BYTE $0xf2 // VPDPBUSD Y10, Y9, Y6
+	VMOVDQU      32(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 64(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 64(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      96(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 68(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 68(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      160(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 72(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 72(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avxvnni_30303030<>+0(SB), Y9, Y9
+	VPBROADCASTD 76(R10), Y10
+	LONG $0x5035c2c4; BYTE $0xfa // VPDPBUSD Y10, Y9, Y7
+	VPBROADCASTD 76(R10)(R11*1), Y10
+	LONG $0x503542c4; BYTE $0xc2 // VPDPBUSD Y10, Y9, Y8
+	VPSRAD       $0x02, Y5, Y5
+	VPSRAD       $0x02, Y6, Y6
+	VPADDD       Y7, Y5, Y5
+	VPADDD       Y8, Y6, Y6
+	VPSRAD       $0x04, Y5, Y5
+	VPSRAD       $0x04, Y6, Y6
+	VMOVDQA      Y4, Y4
+	VBROADCASTSS 80(R10), Y7
+	VMULPS       Y4, Y7, Y7
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y7, Y5, Y2
+	VBROADCASTSS 80(R10)(R11*1), Y5
+	VMULPS       Y4, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         $0x60, R10
+	ADDQ         $0x20, DI
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x00000120, R9
+	DECQ         R12
+	JNZ          block
+	MOVQ         64(AX), DI
+	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y2, 32(CX)
+	VMOVUPS      Y3, 32(CX)(DI*1)
+	ADDQ         $0x40, CX
+	ADDQ         16(AX), BX
+	ADDQ         16(AX), SI
+	DECQ         DX
+	JNZ          tile
+	VZEROUPPER
+	RET
+
 // func Expand_q2_0x16_codes_16x32_avxvnni(a *byte)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·Expand_q2_0x16_codes_16x32_avxvnni(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ (AX), CX
-	MOVQ 8(AX), DX
-	MOVQ 72(AX), BX
-	MOVQ 80(AX), SI
-	MOVQ 32(AX), AX
+	MOVQ    a+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    72(AX), BX
+	MOVQ    80(AX), SI
+	MOVQ    32(AX), AX
+	VMOVDQU dwords_avxvnni_03030303<>+0(SB), Y0
+	VMOVDQU dwords_avxvnni_0c0c0c0c<>+0(SB), Y1
+	VMOVDQU dwords_avxvnni_30303030<>+0(SB), Y1
+	VMOVDQU dwords_avxvnni_c0c0c0c0<>+0(SB), Y1
 
 block:
-	VCVTPH2PS  (CX), Y0
-	VMOVDQA    Y0, Y1
-	VMOVUPS    Y1, (SI)
-	VMOVDQU    (DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, (BX)
-	VMOVDQU    64(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 64(BX)
-	VMOVDQU    128(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 128(BX)
+	VCVTPH2PS  (CX), Y1
+	VMOVDQA    Y1, Y2
+	VMOVUPS    Y2, (SI)
+	VMOVDQU    (DX), Y2
+	VPSRLD     $0x02, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, (BX)
+	VMOVDQU    64(DX), Y2
+	VPSRLD     $0x02, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 64(BX)
+	VMOVDQU    128(DX), Y2
+	VPSRLD     $0x02, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 128(BX)
 	PREFETCHT0 2048(DX)
-	VMOVDQU    192(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 192(BX)
-	VMOVDQU    (DX), Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 256(BX)
-	VMOVDQU    64(DX), Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 320(BX)
-	VMOVDQU    128(DX), Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 384(BX)
+	VMOVDQU    192(DX), Y2
+	VPSRLD     $0x02, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 192(BX)
+	VPAND      (DX), Y0, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 256(BX)
+	VPAND      64(DX), Y0, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 320(BX)
+	VPAND      128(DX), Y0, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 384(BX)
 	PREFETCHT0 2112(DX)
-	VMOVDQU    192(DX), Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPAND      192(DX), Y0, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 448(BX)
+	VMOVDQA    Y1, Y1
+	VMOVUPS    Y1, 64(SI)
+	VMOVDQU    (DX), Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      Y0, Y1, Y1
 	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 448(BX)
-	VMOVDQA    Y0, Y0
-	VMOVUPS    Y0, 64(SI)
-	VMOVDQU    (DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 512(BX)
-	VMOVDQU    64(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 576(BX)
-	VMOVDQU    128(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 640(BX)
+	VMOVDQU    Y1, 512(BX)
+	VMOVDQU    64(DX), Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      Y0, Y1, Y1
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 576(BX)
+	VMOVDQU    128(DX), Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      Y0, Y1, Y1
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 640(BX)
 	PREFETCHT0 2176(DX)
-	VMOVDQU    192(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 704(BX)
-	VMOVDQU    (DX), Y0
-	VPSRLD     $0x04, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 768(BX)
-	VMOVDQU    64(DX), Y0
-	VPSRLD     $0x04, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 832(BX)
-	VMOVDQU    128(DX), Y0
-	VPSRLD     $0x04, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 896(BX)
+	VMOVDQU    192(DX), Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      Y0, Y1, Y1
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 704(BX)
+	VMOVDQU    (DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      Y0, Y1, Y1
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 768(BX)
+	VMOVDQU    64(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      Y0, Y1, Y1
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 832(BX)
+	VMOVDQU    128(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      Y0, Y1, Y1
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 896(BX)
 	PREFETCHT0 2240(DX)
-	VMOVDQU    192(DX), Y0
-	VPSRLD     $0x04, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 960(BX)
-	VCVTPH2PS  16(CX), Y0
-	VMOVDQA    Y0, Y1
-	VMOVUPS    Y1, 32(SI)
+	VMOVDQU    192(DX), Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      Y0, Y1, Y1
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
+	VMOVDQU    Y1, 960(BX)
+	VCVTPH2PS  16(CX), Y1
+	VMOVDQA    Y1, Y2
+	VMOVUPS    Y2, 32(SI)
+	VMOVDQU    32(DX), Y2
+	VPSRLD     $0x02, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 32(BX)
+	VMOVDQU    96(DX), Y2
+	VPSRLD     $0x02, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 96(BX)
+	VMOVDQU    160(DX), Y2
+	VPSRLD     $0x02, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 160(BX)
+	VMOVDQU    224(DX), Y2
+	VPSRLD     $0x02, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 224(BX)
+	VPAND      32(DX), Y0, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 288(BX)
+	VPAND      96(DX), Y0, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 352(BX)
+	VPAND      160(DX), Y0, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 416(BX)
+	VPAND      224(DX), Y0, Y2
+	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y2, Y2
+	VMOVDQU    Y2, 480(BX)
+	VMOVDQA    Y1, Y1
+	VMOVUPS    Y1, 96(SI)
 	VMOVDQU    32(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      Y0, Y1, Y1
 	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 32(BX)
+	VMOVDQU    Y1, 544(BX)
 	VMOVDQU    96(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      Y0, Y1, Y1
 	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 96(BX)
+	VMOVDQU    Y1, 608(BX)
 	VMOVDQU    160(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      Y0, Y1, Y1
 	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 160(BX)
+	VMOVDQU    Y1, 672(BX)
 	VMOVDQU    224(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x06, Y1, Y1
+	VPAND      Y0, Y1, Y1
 	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 224(BX)
+	VMOVDQU    Y1, 736(BX)
 	VMOVDQU    32(DX), Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      Y0, Y1, Y1
 	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 288(BX)
+	VMOVDQU    Y1, 800(BX)
 	VMOVDQU    96(DX), Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      Y0, Y1, Y1
 	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 352(BX)
+	VMOVDQU    Y1, 864(BX)
 	VMOVDQU    160(DX), Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      Y0, Y1, Y1
 	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 416(BX)
+	VMOVDQU    Y1, 928(BX)
 	VMOVDQU    224(DX), Y1
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y1, Y1
+	VPSRLD     $0x04, Y1, Y1
+	VPAND      Y0, Y1, Y1
 	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 480(BX)
-	VMOVDQA    Y0, Y0
-	VMOVUPS    Y0, 96(SI)
-	VMOVDQU    32(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 544(BX)
-	VMOVDQU    96(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 608(BX)
-	VMOVDQU    160(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 672(BX)
-	VMOVDQU    224(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 736(BX)
-	VMOVDQU    32(DX), Y0
-	VPSRLD     $0x04, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 800(BX)
-	VMOVDQU    96(DX), Y0
-	VPSRLD     $0x04, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 864(BX)
-	VMOVDQU    160(DX), Y0
-	VPSRLD     $0x04, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 928(BX)
-	VMOVDQU    224(DX), Y0
-	VPSRLD     $0x04, Y0, Y0
-	VPAND      dwords_avxvnni_03030303<>+0(SB), Y0, Y0
-	VPADDB     dwords_avxvnni_7f7f7f7f<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 992(BX)
+	VMOVDQU    Y1, 992(BX)
 	ADDQ       $0x20, CX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000400, BX

@@ -9,6 +9,11 @@ package amd64
 //go:noescape
 func Gemv_q2_kx16_q8x_16x1_avx2(a *GemmArgs)
 
+// multiplies q2_kx16 weights with 2 quantised rows of activations.
+//
+//go:noescape
+func Gemv_q2_kx16_q8x_16x2_avx2(a *GemmArgs)
+
 // expands blocks of one tile row of q2_kx16 weights.
 //
 //go:noescape

@@ -7,11 +7,15 @@
 // func Gemv_q3_kx16_q8x_16x1_avx2(a *byte)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·Gemv_q3_kx16_q8x_16x1_avx2(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ 56(AX), CX
-	MOVQ 24(AX), DX
-	MOVQ (AX), BX
-	MOVQ 8(AX), SI
+	MOVQ    a+0(FP), AX
+	MOVQ    56(AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    (AX), BX
+	MOVQ    8(AX), SI
+	VMOVDQU dwords_avx2_03030303<>+0(SB), Y0
+	VMOVDQU dwords_avx2_0c0c0c0c<>+0(SB), Y1
+	VMOVDQU dwords_avx2_04040404<>+0(SB), Y2
+	VMOVDQU dwords_avx2_10101010<>+0(SB), Y3
 
 tile:
 	MOVQ  BX, DI
@@ -20,1782 +24,1702 @@ tile:
 	MOVQ  40(AX), R10
 	MOVQ  48(AX), R11
 	MOVQ  32(AX), R11
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
 
 block:
-	VCVTPH2PS (DI), Y2
-	VMOVDQU   (R8), Y3
-	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
-	VMOVDQU   128(R8), Y4
-	VPSLLD    $0x04, Y4, Y4
-	VPAND     dwords_avx2_30303030<>+0(SB), Y4, Y4
-	VPOR      Y4, Y3, Y3
-	VPSUBB    dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VCVTPH2PS (DI), Y6
+	VMOVDQU   (R8), Y7
+	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU   128(R8), Y8
+	VPSLLD    $0x04, Y8, Y8
+	VPAND     dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR      Y8, Y7, Y7
+	VPSUBB    dwords_avx2_20202020<>+0(SB), Y7, Y7
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      704(R8), Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      192(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD (R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      768(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      256(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 4(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPBROADCASTD 44(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        704(R8), Y0, Y9
+	VMOVDQU      192(R8), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPAND        768(R8), Y0, Y10
+	VMOVDQU      256(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 4(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   65536(R9)
 	PREFETCHT0   4096(R9)
-	VMOVDQU      832(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      320(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 8(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      896(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      384(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 12(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 32(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
+	VPAND        832(R8), Y0, Y10
+	VMOVDQU      320(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 8(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        896(R8), Y0, Y10
+	VMOVDQU      384(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 12(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 32(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R10), Y5
-	VPBROADCASTD 40(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 44(R10), Y9
+	VPBROADCASTD 40(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
 	PREFETCHT1   65600(R9)
 	PREFETCHT0   4160(R9)
-	VMOVDQU      960(R8), Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      448(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 16(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1024(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      512(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 20(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPAND        960(R8), Y0, Y9
+	VMOVDQU      448(R8), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPAND        1024(R8), Y0, Y10
+	VMOVDQU      512(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 20(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   65664(R9)
 	PREFETCHT0   4224(R9)
-	VMOVDQU      1088(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      576(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 24(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1152(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      640(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 28(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 32(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
+	VPAND        1088(R8), Y0, Y10
+	VMOVDQU      576(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 24(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1152(R8), Y0, Y10
+	VMOVDQU      640(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 28(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 32(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 92(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      704(R8), Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      192(R8), Y6
-	VPSLLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 48(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
+	VPBROADCASTD 92(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        704(R8), Y1, Y9
+	VMOVDQU      192(R8), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 48(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
 	PREFETCHT1   65728(R9)
 	PREFETCHT0   4288(R9)
-	VMOVDQU      768(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      256(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 52(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      832(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      320(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 56(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPAND        768(R8), Y1, Y10
+	VMOVDQU      256(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 52(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        832(R8), Y1, Y10
+	VMOVDQU      320(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 56(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   65792(R9)
 	PREFETCHT0   4352(R9)
-	VMOVDQU      896(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      384(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 60(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 80(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
+	VPAND        896(R8), Y1, Y10
+	VMOVDQU      384(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 60(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 80(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R10), Y5
-	VPBROADCASTD 88(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      960(R8), Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      448(R8), Y6
-	VPSLLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 64(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
+	VPBROADCASTD 92(R10), Y9
+	VPBROADCASTD 88(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        960(R8), Y1, Y9
+	VMOVDQU      448(R8), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 64(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
 	PREFETCHT1   65856(R9)
 	PREFETCHT0   4416(R9)
-	VMOVDQU      1024(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      512(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 68(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1088(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      576(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 72(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPAND        1024(R8), Y1, Y10
+	VMOVDQU      512(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 68(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1088(R8), Y1, Y10
+	VMOVDQU      576(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 72(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   65920(R9)
 	PREFETCHT0   4480(R9)
-	VMOVDQU      1152(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      640(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 76(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSRAD       $0x18, Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 80(R10), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VMOVDQU      64(R8), Y3
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
-	VMOVDQU      128(R8), Y4
-	VPSLLD       $0x02, Y4, Y4
-	VPAND        dwords_avx2_30303030<>+0(SB), Y4, Y4
-	VPOR         Y4, Y3, Y3
-	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPAND        1152(R8), Y1, Y10
+	VMOVDQU      640(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 76(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VBROADCASTSS 80(R10), Y9
+	VMULPS       Y7, Y9, Y9
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y9, Y8, Y4
+	VMOVDQU      64(R8), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      128(R8), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y7, Y7
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 140(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      704(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      192(R8), Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 96(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      768(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      256(R8), Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 100(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPBROADCASTD 140(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      704(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPAND        192(R8), Y2, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 96(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      768(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        256(R8), Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 100(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   65984(R9)
 	PREFETCHT0   4544(R9)
-	VMOVDQU      832(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      320(R8), Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 104(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      896(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      384(R8), Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 108(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 128(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
+	VMOVDQU      832(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        320(R8), Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 104(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      896(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        384(R8), Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 108(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 128(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R10), Y5
-	VPBROADCASTD 136(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 140(R10), Y9
+	VPBROADCASTD 136(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
 	PREFETCHT1   66048(R9)
 	PREFETCHT0   4608(R9)
-	VMOVDQU      960(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      448(R8), Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 112(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1024(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      512(R8), Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 116(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VMOVDQU      960(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPAND        448(R8), Y2, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 112(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      1024(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        512(R8), Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 116(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   66112(R9)
 	PREFETCHT0   4672(R9)
-	VMOVDQU      1088(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      576(R8), Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 120(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1152(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      640(R8), Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 124(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 128(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
+	VMOVDQU      1088(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        576(R8), Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 120(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1152(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        640(R8), Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 124(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 128(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 188(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      704(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      192(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 144(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
+	VPBROADCASTD 188(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      704(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VMOVDQU      192(R8), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 144(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
 	PREFETCHT1   66176(R9)
 	PREFETCHT0   4736(R9)
-	VMOVDQU      768(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      256(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 148(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      832(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      320(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 152(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VMOVDQU      768(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      256(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 148(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      832(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      320(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 152(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   66240(R9)
 	PREFETCHT0   4800(R9)
-	VMOVDQU      896(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      384(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 156(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 176(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
+	VMOVDQU      896(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      384(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 156(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 176(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
 
 	// sub-block 3, scale 1
-	VPBROADCASTD 188(R10), Y5
-	VPBROADCASTD 184(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      960(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      448(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 160(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
+	VPBROADCASTD 188(R10), Y9
+	VPBROADCASTD 184(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      960(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VMOVDQU      448(R8), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 160(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
 	PREFETCHT1   66304(R9)
 	PREFETCHT0   4864(R9)
-	VMOVDQU      1024(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      512(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 164(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1088(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      576(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 168(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VMOVDQU      1024(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      512(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 164(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1088(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      576(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 168(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   66368(R9)
 	PREFETCHT0   4928(R9)
-	VMOVDQU      1152(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      640(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 172(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSRAD       $0x18, Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 176(R10), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VMOVDQU      (R8), Y3
-	VPSRLD       $0x04, Y3, Y3
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
-	VMOVDQU      128(R8), Y4
-	VPAND        dwords_avx2_30303030<>+0(SB), Y4, Y4
-	VPOR         Y4, Y3, Y3
-	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VMOVDQU      1152(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      640(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 172(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VBROADCASTSS 176(R10), Y9
+	VMULPS       Y7, Y9, Y9
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y9, Y8, Y4
+	VMOVDQU      (R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      128(R8), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y7, Y7
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 236(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1216(R8), Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      192(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 192(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1280(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      256(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 196(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPBROADCASTD 236(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        1216(R8), Y0, Y9
+	VMOVDQU      192(R8), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 192(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPAND        1280(R8), Y0, Y10
+	VMOVDQU      256(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 196(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   66432(R9)
 	PREFETCHT0   4992(R9)
-	VMOVDQU      1344(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      320(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 200(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1408(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      384(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 204(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 224(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
+	VPAND        1344(R8), Y0, Y10
+	VMOVDQU      320(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 200(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1408(R8), Y0, Y10
+	VMOVDQU      384(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 204(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 224(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
 
 	// sub-block 4, scale 1
-	VPBROADCASTD 236(R10), Y5
-	VPBROADCASTD 232(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 236(R10), Y9
+	VPBROADCASTD 232(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
 	PREFETCHT1   66496(R9)
 	PREFETCHT0   5056(R9)
-	VMOVDQU      1472(R8), Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      448(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 208(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1536(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      512(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 212(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPAND        1472(R8), Y0, Y9
+	VMOVDQU      448(R8), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 208(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPAND        1536(R8), Y0, Y10
+	VMOVDQU      512(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 212(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   66560(R9)
 	PREFETCHT0   5120(R9)
-	VMOVDQU      1600(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      576(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 216(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1664(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      640(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 220(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 224(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
+	VPAND        1600(R8), Y0, Y10
+	VMOVDQU      576(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 216(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1664(R8), Y0, Y10
+	VMOVDQU      640(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 220(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 224(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 284(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1216(R8), Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      192(R8), Y6
-	VPSRLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 240(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
+	VPBROADCASTD 284(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        1216(R8), Y1, Y9
+	VMOVDQU      192(R8), Y10
+	VPSRLD       $0x01, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 240(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
 	PREFETCHT1   66624(R9)
 	PREFETCHT0   5184(R9)
-	VMOVDQU      1280(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      256(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 244(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1344(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      320(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 248(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPAND        1280(R8), Y1, Y10
+	VMOVDQU      256(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 244(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1344(R8), Y1, Y10
+	VMOVDQU      320(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 248(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   66688(R9)
 	PREFETCHT0   5248(R9)
-	VMOVDQU      1408(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      384(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 252(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 272(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
+	VPAND        1408(R8), Y1, Y10
+	VMOVDQU      384(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 252(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 272(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R10), Y5
-	VPBROADCASTD 280(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1472(R8), Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      448(R8), Y6
-	VPSRLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 256(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
+	VPBROADCASTD 284(R10), Y9
+	VPBROADCASTD 280(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        1472(R8), Y1, Y9
+	VMOVDQU      448(R8), Y10
+	VPSRLD       $0x01, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 256(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
 	PREFETCHT1   66752(R9)
 	PREFETCHT0   5312(R9)
-	VMOVDQU      1536(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      512(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 260(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1600(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      576(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 264(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPAND        1536(R8), Y1, Y10
+	VMOVDQU      512(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 260(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1600(R8), Y1, Y10
+	VMOVDQU      576(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 264(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   66816(R9)
 	PREFETCHT0   5376(R9)
-	VMOVDQU      1664(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      640(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 268(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSRAD       $0x18, Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 272(R10), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VMOVDQU      64(R8), Y3
-	VPSRLD       $0x04, Y3, Y3
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
-	VMOVDQU      128(R8), Y4
-	VPSRLD       $0x02, Y4, Y4
-	VPAND        dwords_avx2_30303030<>+0(SB), Y4, Y4
-	VPOR         Y4, Y3, Y3
-	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPAND        1664(R8), Y1, Y10
+	VMOVDQU      640(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 268(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VBROADCASTSS 272(R10), Y9
+	VMULPS       Y7, Y9, Y9
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y9, Y8, Y4
+	VMOVDQU      64(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      128(R8), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y7, Y7
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 332(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1216(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      192(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 288(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1280(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      256(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 292(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VPBROADCASTD 332(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      1216(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      192(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 288(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      1280(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      256(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 292(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   66880(R9)
 	PREFETCHT0   5440(R9)
-	VMOVDQU      1344(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      320(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 296(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1408(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      384(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 300(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 320(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
+	VMOVDQU      1344(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      320(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 296(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1408(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      384(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 300(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 320(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R10), Y5
-	VPBROADCASTD 328(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
+	VPBROADCASTD 332(R10), Y9
+	VPBROADCASTD 328(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
 	PREFETCHT1   66944(R9)
 	PREFETCHT0   5504(R9)
-	VMOVDQU      1472(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      448(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 304(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1536(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      512(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 308(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VMOVDQU      1472(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      448(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 304(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      1536(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      512(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 308(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   67008(R9)
 	PREFETCHT0   5568(R9)
-	VMOVDQU      1600(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      576(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 312(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1664(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      640(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 316(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 320(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
+	VMOVDQU      1600(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      576(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 312(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1664(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      640(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 316(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 320(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 380(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1216(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      192(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 336(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
+	VPBROADCASTD 380(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      1216(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VMOVDQU      192(R8), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 336(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
 	PREFETCHT1   67072(R9)
 	PREFETCHT0   5632(R9)
-	VMOVDQU      1280(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      256(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 340(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1344(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      320(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 344(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VMOVDQU      1280(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      256(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 340(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1344(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      320(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 344(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   67136(R9)
 	PREFETCHT0   5696(R9)
-	VMOVDQU      1408(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      384(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 348(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 368(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y0
+	VMOVDQU      1408(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      384(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 348(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 368(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y4
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R10), Y5
-	VPBROADCASTD 376(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1472(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      448(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 352(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
+	VPBROADCASTD 380(R10), Y9
+	VPBROADCASTD 376(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      1472(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VMOVDQU      448(R8), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 352(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
 	PREFETCHT1   67200(R9)
 	PREFETCHT0   5760(R9)
-	VMOVDQU      1536(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      512(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 356(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1600(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      576(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 360(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
+	VMOVDQU      1536(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      512(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 356(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1600(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      576(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 360(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
 	PREFETCHT1   67264(R9)
 	PREFETCHT0   5824(R9)
-	VMOVDQU      1664(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      640(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 364(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSRAD       $0x18, Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 368(R10), Y2
-	VMULPS       Y3, Y2, Y2
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VCVTPH2PS    16(DI), Y2
-	VMOVDQU      32(R8), Y3
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
-	VMOVDQU      160(R8), Y4
-	VPSLLD       $0x04, Y4, Y4
-	VPAND        dwords_avx2_30303030<>+0(SB), Y4, Y4
-	VPOR         Y4, Y3, Y3
-	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VMOVDQU      1664(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      640(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 364(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VBROADCASTSS 368(R10), Y6
+	VMULPS       Y7, Y6, Y6
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VCVTPH2PS    16(DI), Y6
+	VMOVDQU      32(R8), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      160(R8), Y8
+	VPSLLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y7, Y7
 
 	// sub-block 0, scale 0
-	VPBROADCASTD 44(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      736(R8), Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      224(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD (R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      800(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      288(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 4(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      864(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      352(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 8(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      928(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      416(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 12(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 32(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
+	VPBROADCASTD 44(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        736(R8), Y0, Y9
+	VMOVDQU      224(R8), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPAND        800(R8), Y0, Y10
+	VMOVDQU      288(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 4(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        864(R8), Y0, Y10
+	VMOVDQU      352(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 8(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        928(R8), Y0, Y10
+	VMOVDQU      416(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 12(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 32(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y5
 
 	// sub-block 0, scale 1
-	VPBROADCASTD 44(R10), Y5
-	VPBROADCASTD 40(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      992(R8), Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      480(R8), Y6
-	VPSLLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 16(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1056(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      544(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 20(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1120(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      608(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 24(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1184(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      672(R8), Y7
-	VPSLLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 28(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 32(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
+	VPBROADCASTD 44(R10), Y9
+	VPBROADCASTD 40(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        992(R8), Y0, Y9
+	VMOVDQU      480(R8), Y10
+	VPSLLD       $0x02, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPAND        1056(R8), Y0, Y10
+	VMOVDQU      544(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 20(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1120(R8), Y0, Y10
+	VMOVDQU      608(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 24(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1184(R8), Y0, Y10
+	VMOVDQU      672(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 28(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 32(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y5
 
 	// sub-block 1, scale 0
-	VPBROADCASTD 92(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      736(R8), Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      224(R8), Y6
-	VPSLLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 48(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      800(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      288(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 52(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      864(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      352(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 56(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      928(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      416(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 60(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 80(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
+	VPBROADCASTD 92(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        736(R8), Y1, Y9
+	VMOVDQU      224(R8), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 48(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPAND        800(R8), Y1, Y10
+	VMOVDQU      288(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 52(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        864(R8), Y1, Y10
+	VMOVDQU      352(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 56(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        928(R8), Y1, Y10
+	VMOVDQU      416(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 60(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 80(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y5
 
 	// sub-block 1, scale 1
-	VPBROADCASTD 92(R10), Y5
-	VPBROADCASTD 88(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      992(R8), Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      480(R8), Y6
-	VPSLLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 64(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1056(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      544(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 68(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1120(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      608(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 72(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1184(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      672(R8), Y7
-	VPSLLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 76(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSRAD       $0x18, Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 80(R10), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y1
-	VMOVDQU      96(R8), Y3
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
-	VMOVDQU      160(R8), Y4
-	VPSLLD       $0x02, Y4, Y4
-	VPAND        dwords_avx2_30303030<>+0(SB), Y4, Y4
-	VPOR         Y4, Y3, Y3
-	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPBROADCASTD 92(R10), Y9
+	VPBROADCASTD 88(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        992(R8), Y1, Y9
+	VMOVDQU      480(R8), Y10
+	VPSLLD       $0x03, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 64(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPAND        1056(R8), Y1, Y10
+	VMOVDQU      544(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 68(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1120(R8), Y1, Y10
+	VMOVDQU      608(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 72(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1184(R8), Y1, Y10
+	VMOVDQU      672(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 76(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VBROADCASTSS 80(R10), Y9
+	VMULPS       Y7, Y9, Y9
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y9, Y8, Y5
+	VMOVDQU      96(R8), Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      160(R8), Y8
+	VPSLLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y7, Y7
 
 	// sub-block 2, scale 0
-	VPBROADCASTD 140(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      736(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      224(R8), Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 96(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      800(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      288(R8), Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 100(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      864(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      352(R8), Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 104(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      928(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      416(R8), Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 108(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 128(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
+	VPBROADCASTD 140(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      736(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPAND        224(R8), Y2, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 96(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      800(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        288(R8), Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 100(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      864(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        352(R8), Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 104(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      928(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        416(R8), Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 108(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 128(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y5
 
 	// sub-block 2, scale 1
-	VPBROADCASTD 140(R10), Y5
-	VPBROADCASTD 136(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      992(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      480(R8), Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 112(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1056(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      544(R8), Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 116(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1120(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      608(R8), Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 120(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1184(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      672(R8), Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 124(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 128(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
+	VPBROADCASTD 140(R10), Y9
+	VPBROADCASTD 136(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      992(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VPAND        480(R8), Y2, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 112(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      1056(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        544(R8), Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 116(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1120(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        608(R8), Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 120(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1184(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPAND        672(R8), Y2, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 124(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 128(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y5
 
 	// sub-block 3, scale 0
-	VPBROADCASTD 188(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      736(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      224(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 144(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      800(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      288(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 148(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      864(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      352(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 152(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      928(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      416(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 156(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 176(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
+	VPBROADCASTD 188(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      736(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VMOVDQU      224(R8), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 144(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      800(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      288(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 148(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      864(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 152(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      928(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      416(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 156(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 176(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y5
 
 	// sub-block 3, scale 1
-	VPBROADCASTD 188(R10), Y5
-	VPBROADCASTD 184(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      992(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      480(R8), Y6
-	VPSLLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 160(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1056(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      544(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 164(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1120(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      608(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 168(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1184(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      672(R8), Y7
-	VPSLLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 172(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSRAD       $0x18, Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 176(R10), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y1
-	VMOVDQU      32(R8), Y3
-	VPSRLD       $0x04, Y3, Y3
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
-	VMOVDQU      160(R8), Y4
-	VPAND        dwords_avx2_30303030<>+0(SB), Y4, Y4
-	VPOR         Y4, Y3, Y3
-	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPBROADCASTD 188(R10), Y9
+	VPBROADCASTD 184(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      992(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VMOVDQU      480(R8), Y10
+	VPSLLD       $0x01, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 160(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      1056(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      544(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 164(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1120(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 168(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1184(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      672(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 172(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VBROADCASTSS 176(R10), Y9
+	VMULPS       Y7, Y9, Y9
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y9, Y8, Y5
+	VMOVDQU      32(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      160(R8), Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y7, Y7
 
 	// sub-block 4, scale 0
-	VPBROADCASTD 236(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1248(R8), Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      224(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 192(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1312(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      288(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 196(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1376(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      352(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 200(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1440(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      416(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 204(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 224(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
+	VPBROADCASTD 236(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        1248(R8), Y0, Y9
+	VMOVDQU      224(R8), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 192(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPAND        1312(R8), Y0, Y10
+	VMOVDQU      288(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 196(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1376(R8), Y0, Y10
+	VMOVDQU      352(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 200(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1440(R8), Y0, Y10
+	VMOVDQU      416(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 204(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 224(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y5
 
 	// sub-block 4, scale 1
-	VPBROADCASTD 236(R10), Y5
-	VPBROADCASTD 232(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1504(R8), Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      480(R8), Y6
-	VPSRLD       $0x02, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 208(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1568(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      544(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 212(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1632(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      608(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 216(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1696(R8), Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      672(R8), Y7
-	VPSRLD       $0x02, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 220(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 224(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
+	VPBROADCASTD 236(R10), Y9
+	VPBROADCASTD 232(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        1504(R8), Y0, Y9
+	VMOVDQU      480(R8), Y10
+	VPSRLD       $0x02, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 208(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPAND        1568(R8), Y0, Y10
+	VMOVDQU      544(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 212(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1632(R8), Y0, Y10
+	VMOVDQU      608(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 216(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1696(R8), Y0, Y10
+	VMOVDQU      672(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 220(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 224(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y5
 
 	// sub-block 5, scale 0
-	VPBROADCASTD 284(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1248(R8), Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      224(R8), Y6
-	VPSRLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 240(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1312(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      288(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 244(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1376(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      352(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 248(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1440(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      416(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 252(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 272(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
+	VPBROADCASTD 284(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        1248(R8), Y1, Y9
+	VMOVDQU      224(R8), Y10
+	VPSRLD       $0x01, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 240(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPAND        1312(R8), Y1, Y10
+	VMOVDQU      288(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 244(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1376(R8), Y1, Y10
+	VMOVDQU      352(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 248(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1440(R8), Y1, Y10
+	VMOVDQU      416(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 252(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 272(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y5
 
 	// sub-block 5, scale 1
-	VPBROADCASTD 284(R10), Y5
-	VPBROADCASTD 280(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1504(R8), Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      480(R8), Y6
-	VPSRLD       $0x01, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 256(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1568(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      544(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 260(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1632(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      608(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 264(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1696(R8), Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      672(R8), Y7
-	VPSRLD       $0x01, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 268(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSRAD       $0x18, Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 272(R10), Y5
-	VMULPS       Y3, Y5, Y5
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y5, Y4, Y1
-	VMOVDQU      96(R8), Y3
-	VPSRLD       $0x04, Y3, Y3
-	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
-	VMOVDQU      160(R8), Y4
-	VPSRLD       $0x02, Y4, Y4
-	VPAND        dwords_avx2_30303030<>+0(SB), Y4, Y4
-	VPOR         Y4, Y3, Y3
-	VPSUBB       dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPBROADCASTD 284(R10), Y9
+	VPBROADCASTD 280(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
+	VPAND        1504(R8), Y1, Y9
+	VMOVDQU      480(R8), Y10
+	VPSRLD       $0x01, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 256(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VPAND        1568(R8), Y1, Y10
+	VMOVDQU      544(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 260(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1632(R8), Y1, Y10
+	VMOVDQU      608(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 264(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPAND        1696(R8), Y1, Y10
+	VMOVDQU      672(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 268(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VBROADCASTSS 272(R10), Y9
+	VMULPS       Y7, Y9, Y9
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y9, Y8, Y5
+	VMOVDQU      96(R8), Y7
+	VPSRLD       $0x04, Y7, Y7
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y7, Y7
+	VMOVDQU      160(R8), Y8
+	VPSRLD       $0x02, Y8, Y8
+	VPAND        dwords_avx2_30303030<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y7, Y7
 
 	// sub-block 6, scale 0
-	VPBROADCASTD 332(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1248(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      224(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 288(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1312(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      288(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 292(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1376(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      352(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 296(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1440(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      416(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 300(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 320(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
+	VPBROADCASTD 332(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      1248(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      224(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 288(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      1312(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      288(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 292(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1376(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 296(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1440(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      416(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 300(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 320(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y5
 
 	// sub-block 6, scale 1
-	VPBROADCASTD 332(R10), Y5
-	VPBROADCASTD 328(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1504(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_03030303<>+0(SB), Y5, Y5
-	VMOVDQU      480(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_04040404<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 304(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1568(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      544(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 308(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1632(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      608(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 312(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1696(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_03030303<>+0(SB), Y6, Y6
-	VMOVDQU      672(R8), Y7
-	VPSRLD       $0x04, Y7, Y7
-	VPAND        dwords_avx2_04040404<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 316(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 320(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
+	VPBROADCASTD 332(R10), Y9
+	VPBROADCASTD 328(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      1504(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y0, Y9, Y9
+	VMOVDQU      480(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y2, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 304(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      1568(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      544(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 308(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1632(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 312(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1696(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VMOVDQU      672(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        Y2, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 316(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 320(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y5
 
 	// sub-block 7, scale 0
-	VPBROADCASTD 380(R10), Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1248(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      224(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 336(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1312(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      288(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 340(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1376(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      352(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 344(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1440(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      416(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 348(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y5
-	VPSRAD       $0x18, Y5, Y5
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y2, Y5, Y5
-	VBROADCASTSS 368(R10), Y6
-	VMULPS       Y5, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y6, Y4, Y1
+	VPBROADCASTD 380(R10), Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      1248(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VMOVDQU      224(R8), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 336(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      1312(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      288(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 340(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1376(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 344(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1440(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      416(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 348(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y7, Y9
+	VPSRAD       $0x18, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y6, Y9, Y9
+	VBROADCASTSS 368(R10), Y10
+	VMULPS       Y9, Y10, Y10
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y10, Y8, Y5
 
 	// sub-block 7, scale 1
-	VPBROADCASTD 380(R10), Y5
-	VPBROADCASTD 376(R10), Y4
-	VPSUBD       Y5, Y4, Y4
-	VPSRAD       $0x05, Y4, Y4
-	VMOVDQU      1504(R8), Y5
-	VPSRLD       $0x04, Y5, Y5
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y5
-	VMOVDQU      480(R8), Y6
-	VPSRLD       $0x03, Y6, Y6
-	VPAND        dwords_avx2_10101010<>+0(SB), Y6, Y6
-	VPOR         Y6, Y5, Y5
-	VPBROADCASTD 352(R10), Y6
-	VPMADDUBSW   Y6, Y5, Y5
-	VMOVDQU      1568(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      544(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 356(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1632(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      608(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 360(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      1696(R8), Y6
-	VPSRLD       $0x04, Y6, Y6
-	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y6
-	VMOVDQU      672(R8), Y7
-	VPSRLD       $0x03, Y7, Y7
-	VPAND        dwords_avx2_10101010<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VPBROADCASTD 364(R10), Y7
-	VPMADDUBSW   Y7, Y6, Y6
-	VPADDW       Y6, Y5, Y5
-	VPSRAW       $0x02, Y5, Y5
-	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y5, Y5
-	VPADDD       Y5, Y4, Y4
-	VPSRAD       $0x18, Y3, Y3
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y2, Y3, Y3
-	VBROADCASTSS 368(R10), Y2
-	VMULPS       Y3, Y2, Y2
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  Y2, Y4, Y1
+	VPBROADCASTD 380(R10), Y9
+	VPBROADCASTD 376(R10), Y8
+	VPSUBD       Y9, Y8, Y8
+	VPSRAD       $0x05, Y8, Y8
+	VMOVDQU      1504(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        Y1, Y9, Y9
+	VMOVDQU      480(R8), Y10
+	VPSRLD       $0x03, Y10, Y10
+	VPAND        Y3, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPBROADCASTD 352(R10), Y10
+	VPMADDUBSW   Y10, Y9, Y9
+	VMOVDQU      1568(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      544(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 356(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1632(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 360(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VMOVDQU      1696(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        Y1, Y10, Y10
+	VMOVDQU      672(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        Y3, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 364(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y8, Y8
+	VPSRAD       $0x18, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VBROADCASTSS 368(R10), Y6
+	VMULPS       Y7, Y6, Y6
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y6, Y8, Y5
 	ADDQ         $0x00000180, R10
 	ADDQ         $0x20, DI
 	ADDQ         $0x000006c0, R8
@@ -1803,8 +1727,8 @@ block:
 	DECQ         R11
 	JNZ          block
 	MOVQ         64(AX), DI
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      Y1, 32(CX)
+	VMOVUPS      Y4, (CX)
+	VMOVUPS      Y5, 32(CX)
 	ADDQ         $0x40, CX
 	ADDQ         16(AX), BX
 	ADDQ         16(AX), SI
@@ -1812,6 +1736,78 @@ block:
 	JNZ          tile
 	VZEROUPPER
 	RET
+
+DATA dwords_avx2_03030303<>+0(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+4(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+8(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+12(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+16(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+20(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+24(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+28(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+32(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+36(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+40(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+44(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+48(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+52(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+56(SB)/4, $0x03030303
+DATA dwords_avx2_03030303<>+60(SB)/4, $0x03030303
+GLOBL dwords_avx2_03030303<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx2_0c0c0c0c<>+0(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+4(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+8(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+12(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+16(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+20(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+24(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+28(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+32(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+36(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+40(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+44(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+48(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+52(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+56(SB)/4, $0x0c0c0c0c
+DATA dwords_avx2_0c0c0c0c<>+60(SB)/4, $0x0c0c0c0c
+GLOBL dwords_avx2_0c0c0c0c<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx2_04040404<>+0(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+4(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+8(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+12(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+16(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+20(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+24(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+28(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+32(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+36(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+40(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+44(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+48(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+52(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+56(SB)/4, $0x04040404
+DATA dwords_avx2_04040404<>+60(SB)/4, $0x04040404
+GLOBL dwords_avx2_04040404<>(SB), RODATA|NOPTR, $64
+
+DATA dwords_avx2_10101010<>+0(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+4(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+8(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+12(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+16(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+20(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+24(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+28(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+32(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+36(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+40(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+44(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+48(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+52(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+56(SB)/4, $0x10101010
+DATA dwords_avx2_10101010<>+60(SB)/4, $0x10101010
+GLOBL dwords_avx2_10101010<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_0f0f0f0f<>+0(SB)/4, $0x0f0f0f0f
 DATA dwords_avx2_0f0f0f0f<>+4(SB)/4, $0x0f0f0f0f
@@ -1866,42 +1862,6 @@ DATA dwords_avx2_20202020<>+52(SB)/4, $0x20202020
 DATA dwords_avx2_20202020<>+56(SB)/4, $0x20202020
 DATA dwords_avx2_20202020<>+60(SB)/4, $0x20202020
 GLOBL dwords_avx2_20202020<>(SB), RODATA|NOPTR, $64
-
-DATA dwords_avx2_03030303<>+0(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+4(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+8(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+12(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+16(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+20(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+24(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+28(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+32(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+36(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+40(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+44(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+48(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+52(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+56(SB)/4, $0x03030303
-DATA dwords_avx2_03030303<>+60(SB)/4, $0x03030303
-GLOBL dwords_avx2_03030303<>(SB), RODATA|NOPTR, $64
-
-DATA dwords_avx2_04040404<>+0(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+4(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+8(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+12(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+16(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+20(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+24(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+28(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+32(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+36(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+40(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+44(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+48(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+52(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+56(SB)/4, $0x04040404
-DATA dwords_avx2_04040404<>+60(SB)/4, $0x04040404
-GLOBL dwords_avx2_04040404<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_00010001<>+0(SB)/4, $0x00010001
 DATA dwords_avx2_00010001<>+4(SB)/4, $0x00010001
@@ -2053,42 +2013,6 @@ DATA shuffle_avx2_z_z_z_1<>+62(SB)/1, $0x80
 DATA shuffle_avx2_z_z_z_1<>+63(SB)/1, $0x0d
 GLOBL shuffle_avx2_z_z_z_1<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avx2_0c0c0c0c<>+0(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+4(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+8(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+12(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+16(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+20(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+24(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+28(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+32(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+36(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+40(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+44(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+48(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+52(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+56(SB)/4, $0x0c0c0c0c
-DATA dwords_avx2_0c0c0c0c<>+60(SB)/4, $0x0c0c0c0c
-GLOBL dwords_avx2_0c0c0c0c<>(SB), RODATA|NOPTR, $64
-
-DATA dwords_avx2_10101010<>+0(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+4(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+8(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+12(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+16(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+20(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+24(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+28(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+32(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+36(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+40(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+44(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+48(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+52(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+56(SB)/4, $0x10101010
-DATA dwords_avx2_10101010<>+60(SB)/4, $0x10101010
-GLOBL dwords_avx2_10101010<>(SB), RODATA|NOPTR, $64
-
 DATA shuffle_avx2_z_z_z_2<>+0(SB)/1, $0x80
 DATA shuffle_avx2_z_z_z_2<>+1(SB)/1, $0x80
 DATA shuffle_avx2_z_z_z_2<>+2(SB)/1, $0x80
@@ -2155,1360 +2079,3785 @@ DATA shuffle_avx2_z_z_z_2<>+62(SB)/1, $0x80
 DATA shuffle_avx2_z_z_z_2<>+63(SB)/1, $0x0e
 GLOBL shuffle_avx2_z_z_z_2<>(SB), RODATA|NOPTR, $64
 
+// func Gemv_q3_kx16_q8x_16x2_avx2(a *byte)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·Gemv_q3_kx16_q8x_16x2_avx2(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 56(AX), CX
+	MOVQ 24(AX), DX
+	MOVQ (AX), BX
+	MOVQ 8(AX), SI
+
+tile:
+	MOVQ  BX, DI
+	MOVQ  SI, R8
+	MOVQ  BX, R9
+	MOVQ  40(AX), R10
+	MOVQ  48(AX), R11
+	MOVQ  32(AX), R12
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+block:
+	VCVTPH2PS (DI), Y4
+	VMOVDQU   (R8), Y5
+	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU   128(R8), Y6
+	VPSLLD    $0x04, Y6, Y6
+	VPAND     dwords_avx2_30303030<>+0(SB), Y6, Y6
+	VPOR      Y6, Y5, Y5
+	VPSUBB    dwords_avx2_20202020<>+0(SB), Y5, Y5
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 44(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      704(R8), Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      192(R8), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD (R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD (R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      768(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      256(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 4(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 4(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   65536(R9)
+	PREFETCHT0   4096(R9)
+	VMOVDQU      832(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      320(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 8(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 8(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      896(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      384(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 12(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 12(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 32(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 32(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R10), Y7
+	VPBROADCASTD 40(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 44(R10)(R11*1), Y8
+	VPBROADCASTD 40(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	PREFETCHT1   65600(R9)
+	PREFETCHT0   4160(R9)
+	VMOVDQU      960(R8), Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      448(R8), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 16(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 16(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1024(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      512(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 20(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 20(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   65664(R9)
+	PREFETCHT0   4224(R9)
+	VMOVDQU      1088(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      576(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 24(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 24(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1152(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      640(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 28(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 28(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 32(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 32(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 92(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      704(R8), Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      192(R8), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 48(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 48(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	PREFETCHT1   65728(R9)
+	PREFETCHT0   4288(R9)
+	VMOVDQU      768(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      256(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 52(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 52(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      832(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      320(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 56(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 56(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   65792(R9)
+	PREFETCHT0   4352(R9)
+	VMOVDQU      896(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      384(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 60(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 60(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 80(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 80(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R10), Y7
+	VPBROADCASTD 88(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 92(R10)(R11*1), Y8
+	VPBROADCASTD 88(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      960(R8), Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      448(R8), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 64(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 64(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	PREFETCHT1   65856(R9)
+	PREFETCHT0   4416(R9)
+	VMOVDQU      1024(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      512(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 68(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 68(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1088(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      576(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 72(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 72(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   65920(R9)
+	PREFETCHT0   4480(R9)
+	VMOVDQU      1152(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      640(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 76(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 76(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R10), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 80(R10)(R11*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      64(R8), Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      128(R8), Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y5, Y5
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 140(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      704(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      192(R8), Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 96(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 96(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      768(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      256(R8), Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 100(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 100(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   65984(R9)
+	PREFETCHT0   4544(R9)
+	VMOVDQU      832(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      320(R8), Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 104(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 104(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      896(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      384(R8), Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 108(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 108(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 128(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 128(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R10), Y7
+	VPBROADCASTD 136(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 140(R10)(R11*1), Y8
+	VPBROADCASTD 136(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	PREFETCHT1   66048(R9)
+	PREFETCHT0   4608(R9)
+	VMOVDQU      960(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      448(R8), Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 112(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 112(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1024(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      512(R8), Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 116(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 116(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   66112(R9)
+	PREFETCHT0   4672(R9)
+	VMOVDQU      1088(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      576(R8), Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 120(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 120(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1152(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      640(R8), Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 124(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 124(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 128(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 128(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 188(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      704(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      192(R8), Y9
+	VPSLLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 144(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 144(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	PREFETCHT1   66176(R9)
+	PREFETCHT0   4736(R9)
+	VMOVDQU      768(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      256(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 148(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 148(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      832(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      320(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 152(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 152(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   66240(R9)
+	PREFETCHT0   4800(R9)
+	VMOVDQU      896(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      384(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 156(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 156(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 176(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 176(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R10), Y7
+	VPBROADCASTD 184(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 188(R10)(R11*1), Y8
+	VPBROADCASTD 184(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      960(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      448(R8), Y9
+	VPSLLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 160(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 160(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	PREFETCHT1   66304(R9)
+	PREFETCHT0   4864(R9)
+	VMOVDQU      1024(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      512(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 164(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 164(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1088(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      576(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 168(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 168(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   66368(R9)
+	PREFETCHT0   4928(R9)
+	VMOVDQU      1152(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      640(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 172(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 172(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R10), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 176(R10)(R11*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      (R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      128(R8), Y6
+	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y5, Y5
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 236(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1216(R8), Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      192(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 192(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 192(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1280(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      256(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 196(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 196(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   66432(R9)
+	PREFETCHT0   4992(R9)
+	VMOVDQU      1344(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      320(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 200(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 200(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1408(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      384(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 204(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 204(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 224(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 224(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R10), Y7
+	VPBROADCASTD 232(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 236(R10)(R11*1), Y8
+	VPBROADCASTD 232(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	PREFETCHT1   66496(R9)
+	PREFETCHT0   5056(R9)
+	VMOVDQU      1472(R8), Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      448(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 208(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 208(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1536(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      512(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 212(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 212(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   66560(R9)
+	PREFETCHT0   5120(R9)
+	VMOVDQU      1600(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      576(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 216(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 216(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1664(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      640(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 220(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 220(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 224(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 224(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 284(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1216(R8), Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      192(R8), Y9
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 240(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 240(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	PREFETCHT1   66624(R9)
+	PREFETCHT0   5184(R9)
+	VMOVDQU      1280(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      256(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 244(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 244(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1344(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      320(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 248(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 248(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   66688(R9)
+	PREFETCHT0   5248(R9)
+	VMOVDQU      1408(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      384(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 252(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 252(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 272(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 272(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R10), Y7
+	VPBROADCASTD 280(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 284(R10)(R11*1), Y8
+	VPBROADCASTD 280(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1472(R8), Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      448(R8), Y9
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 256(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 256(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	PREFETCHT1   66752(R9)
+	PREFETCHT0   5312(R9)
+	VMOVDQU      1536(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      512(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 260(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 260(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1600(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      576(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 264(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 264(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   66816(R9)
+	PREFETCHT0   5376(R9)
+	VMOVDQU      1664(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      640(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 268(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 268(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R10), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y0
+	VBROADCASTSS 272(R10)(R11*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VMOVDQU      64(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      128(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y5, Y5
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 332(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1216(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      192(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 288(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 288(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1280(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      256(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 292(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 292(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   66880(R9)
+	PREFETCHT0   5440(R9)
+	VMOVDQU      1344(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      320(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 296(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 296(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1408(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      384(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 300(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 300(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 320(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 320(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R10), Y7
+	VPBROADCASTD 328(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 332(R10)(R11*1), Y8
+	VPBROADCASTD 328(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	PREFETCHT1   66944(R9)
+	PREFETCHT0   5504(R9)
+	VMOVDQU      1472(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      448(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 304(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 304(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1536(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      512(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 308(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 308(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   67008(R9)
+	PREFETCHT0   5568(R9)
+	VMOVDQU      1600(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      576(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 312(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 312(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1664(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      640(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 316(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 316(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 320(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 320(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 380(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1216(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      192(R8), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 336(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 336(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	PREFETCHT1   67072(R9)
+	PREFETCHT0   5632(R9)
+	VMOVDQU      1280(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      256(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 340(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 340(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1344(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      320(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 344(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 344(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   67136(R9)
+	PREFETCHT0   5696(R9)
+	VMOVDQU      1408(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      384(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 348(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 348(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 368(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y0
+	VBROADCASTSS 368(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y1
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R10), Y7
+	VPBROADCASTD 376(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 380(R10)(R11*1), Y8
+	VPBROADCASTD 376(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1472(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      448(R8), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 352(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 352(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	PREFETCHT1   67200(R9)
+	PREFETCHT0   5760(R9)
+	VMOVDQU      1536(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      512(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 356(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 356(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1600(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      576(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 360(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 360(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	PREFETCHT1   67264(R9)
+	PREFETCHT0   5824(R9)
+	VMOVDQU      1664(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      640(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 364(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 364(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R10), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VBROADCASTSS 368(R10)(R11*1), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y4, Y7, Y1
+	VCVTPH2PS    16(DI), Y4
+	VMOVDQU      32(R8), Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      160(R8), Y6
+	VPSLLD       $0x04, Y6, Y6
+	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y5, Y5
+
+	// sub-block 0, scale 0
+	VPBROADCASTD 44(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 44(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      736(R8), Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD (R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD (R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      800(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      288(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 4(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 4(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      864(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 8(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 8(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      928(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      416(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 12(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 12(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 32(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 32(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 0, scale 1
+	VPBROADCASTD 44(R10), Y7
+	VPBROADCASTD 40(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 44(R10)(R11*1), Y8
+	VPBROADCASTD 40(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      992(R8), Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      480(R8), Y9
+	VPSLLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 16(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 16(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1056(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      544(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 20(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 20(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1120(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 24(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 24(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1184(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      672(R8), Y11
+	VPSLLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 28(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 28(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 32(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 32(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 1, scale 0
+	VPBROADCASTD 92(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 92(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      736(R8), Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 48(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 48(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      800(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      288(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 52(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 52(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      864(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 56(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 56(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      928(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      416(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 60(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 60(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 80(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 80(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 1, scale 1
+	VPBROADCASTD 92(R10), Y7
+	VPBROADCASTD 88(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 92(R10)(R11*1), Y8
+	VPBROADCASTD 88(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      992(R8), Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      480(R8), Y9
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 64(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 64(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1056(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      544(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 68(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 68(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1120(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 72(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 72(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1184(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      672(R8), Y11
+	VPSLLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 76(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 76(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 80(R10), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 80(R10)(R11*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      96(R8), Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      160(R8), Y6
+	VPSLLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y5, Y5
+
+	// sub-block 2, scale 0
+	VPBROADCASTD 140(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 140(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      736(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 96(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 96(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      800(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      288(R8), Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 100(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 100(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      864(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 104(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 104(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      928(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      416(R8), Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 108(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 108(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 128(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 128(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 2, scale 1
+	VPBROADCASTD 140(R10), Y7
+	VPBROADCASTD 136(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 140(R10)(R11*1), Y8
+	VPBROADCASTD 136(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      992(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      480(R8), Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 112(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 112(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1056(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      544(R8), Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 116(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 116(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1120(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 120(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 120(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1184(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      672(R8), Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 124(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 124(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 128(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 128(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 3, scale 0
+	VPBROADCASTD 188(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 188(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      736(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPSLLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 144(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 144(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      800(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      288(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 148(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 148(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      864(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 152(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 152(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      928(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      416(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 156(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 156(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 176(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 176(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 3, scale 1
+	VPBROADCASTD 188(R10), Y7
+	VPBROADCASTD 184(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 188(R10)(R11*1), Y8
+	VPBROADCASTD 184(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      992(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      480(R8), Y9
+	VPSLLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 160(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 160(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1056(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      544(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 164(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 164(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1120(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 168(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 168(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1184(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      672(R8), Y11
+	VPSLLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 172(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 172(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 176(R10), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 176(R10)(R11*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      32(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      160(R8), Y6
+	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y5, Y5
+
+	// sub-block 4, scale 0
+	VPBROADCASTD 236(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 236(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1248(R8), Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 192(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 192(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1312(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      288(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 196(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 196(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1376(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 200(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 200(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1440(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      416(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 204(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 204(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 224(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 224(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 4, scale 1
+	VPBROADCASTD 236(R10), Y7
+	VPBROADCASTD 232(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 236(R10)(R11*1), Y8
+	VPBROADCASTD 232(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1504(R8), Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      480(R8), Y9
+	VPSRLD       $0x02, Y9, Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 208(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 208(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1568(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      544(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 212(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 212(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1632(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 216(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 216(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1696(R8), Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      672(R8), Y11
+	VPSRLD       $0x02, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 220(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 220(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 224(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 224(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 5, scale 0
+	VPBROADCASTD 284(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 284(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1248(R8), Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 240(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 240(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1312(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      288(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 244(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 244(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1376(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 248(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 248(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1440(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      416(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 252(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 252(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 272(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 272(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 5, scale 1
+	VPBROADCASTD 284(R10), Y7
+	VPBROADCASTD 280(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 284(R10)(R11*1), Y8
+	VPBROADCASTD 280(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1504(R8), Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      480(R8), Y9
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 256(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 256(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1568(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      544(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 260(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 260(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1632(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 264(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 264(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1696(R8), Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      672(R8), Y11
+	VPSRLD       $0x01, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 268(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 268(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 272(R10), Y8
+	VMULPS       Y5, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VBROADCASTSS 272(R10)(R11*1), Y6
+	VMULPS       Y5, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VMOVDQU      96(R8), Y5
+	VPSRLD       $0x04, Y5, Y5
+	VPAND        dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU      160(R8), Y6
+	VPSRLD       $0x02, Y6, Y6
+	VPAND        dwords_avx2_30303030<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPSUBB       dwords_avx2_20202020<>+0(SB), Y5, Y5
+
+	// sub-block 6, scale 0
+	VPBROADCASTD 332(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 332(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1248(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 288(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 288(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1312(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      288(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 292(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 292(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1376(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 296(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 296(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1440(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      416(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 300(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 300(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_0<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 320(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 320(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 6, scale 1
+	VPBROADCASTD 332(R10), Y7
+	VPBROADCASTD 328(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 332(R10)(R11*1), Y8
+	VPBROADCASTD 328(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1504(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y8
+	VMOVDQU      480(R8), Y9
+	VPSRLD       $0x04, Y9, Y9
+	VPAND        dwords_avx2_04040404<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 304(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 304(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1568(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      544(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 308(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 308(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1632(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 312(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 312(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1696(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_03030303<>+0(SB), Y10, Y10
+	VMOVDQU      672(R8), Y11
+	VPSRLD       $0x04, Y11, Y11
+	VPAND        dwords_avx2_04040404<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 316(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 316(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_1<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 320(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 320(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 7, scale 0
+	VPBROADCASTD 380(R10), Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 380(R10)(R11*1), Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1248(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      224(R8), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 336(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 336(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1312(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      288(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 340(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 340(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1376(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      352(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 344(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 344(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1440(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      416(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 348(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 348(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSHUFB      shuffle_avx2_z_z_z_2<>+0(SB), Y5, Y8
+	VPSRAD       $0x18, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y4, Y8, Y8
+	VBROADCASTSS 368(R10), Y9
+	VMULPS       Y8, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y9, Y6, Y2
+	VBROADCASTSS 368(R10)(R11*1), Y6
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y6, Y7, Y3
+
+	// sub-block 7, scale 1
+	VPBROADCASTD 380(R10), Y7
+	VPBROADCASTD 376(R10), Y6
+	VPSUBD       Y7, Y6, Y6
+	VPSRAD       $0x05, Y6, Y6
+	VPBROADCASTD 380(R10)(R11*1), Y8
+	VPBROADCASTD 376(R10)(R11*1), Y7
+	VPSUBD       Y8, Y7, Y7
+	VPSRAD       $0x05, Y7, Y7
+	VMOVDQU      1504(R8), Y8
+	VPSRLD       $0x04, Y8, Y8
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y8
+	VMOVDQU      480(R8), Y9
+	VPSRLD       $0x03, Y9, Y9
+	VPAND        dwords_avx2_10101010<>+0(SB), Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPBROADCASTD 352(R10), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPBROADCASTD 352(R10)(R11*1), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VMOVDQU      1568(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      544(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 356(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 356(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1632(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      608(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 360(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 360(R10)(R11*1), Y11
+	VPMADDUBSW   Y11, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VMOVDQU      1696(R8), Y10
+	VPSRLD       $0x04, Y10, Y10
+	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y10, Y10
+	VMOVDQU      672(R8), Y11
+	VPSRLD       $0x03, Y11, Y11
+	VPAND        dwords_avx2_10101010<>+0(SB), Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPBROADCASTD 364(R10), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 364(R10)(R11*1), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	VPSRAW       $0x02, Y8, Y8
+	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VPSRAD       $0x18, Y5, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VBROADCASTSS 368(R10), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VBROADCASTSS 368(R10)(R11*1), Y4
+	VMULPS       Y5, Y4, Y4
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y4, Y7, Y3
+	ADDQ         $0x00000180, R10
+	ADDQ         $0x20, DI
+	ADDQ         $0x000006c0, R8
+	ADDQ         $0x000006e0, R9
+	DECQ         R12
+	JNZ          block
+	MOVQ         64(AX), DI
+	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y1, (CX)(DI*1)
+	VMOVUPS      Y2, 32(CX)
+	VMOVUPS      Y3, 32(CX)(DI*1)
+	ADDQ         $0x40, CX
+	ADDQ         16(AX), BX
+	ADDQ         16(AX), SI
+	DECQ         DX
+	JNZ          tile
+	VZEROUPPER
+	RET
+
 // func Expand_q3_kx16_codes_16x32_avx2(a *byte)
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·Expand_q3_kx16_codes_16x32_avx2(SB), NOSPLIT, $0-8
-	MOVQ a+0(FP), AX
-	MOVQ (AX), CX
-	MOVQ 8(AX), DX
-	MOVQ 72(AX), BX
-	MOVQ 80(AX), SI
-	MOVQ 32(AX), AX
+	MOVQ    a+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    72(AX), BX
+	MOVQ    80(AX), SI
+	MOVQ    32(AX), AX
+	VMOVDQU dwords_avx2_03030303<>+0(SB), Y0
+	VMOVDQU dwords_avx2_0c0c0c0c<>+0(SB), Y1
+	VMOVDQU dwords_avx2_04040404<>+0(SB), Y1
+	VMOVDQU dwords_avx2_10101010<>+0(SB), Y2
 
 block:
-	VCVTPH2PS  (CX), Y0
-	VMOVDQU    (DX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VMOVDQU    128(DX), Y2
-	VPSLLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_30303030<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPSUBB     dwords_avx2_20202020<>+0(SB), Y1, Y1
-	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, (SI)
-	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 64(SI)
-	VMOVDQU    704(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    192(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, (BX)
-	VMOVDQU    768(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    256(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 64(BX)
+	VCVTPH2PS  (CX), Y2
+	VMOVDQU    (DX), Y3
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU    128(DX), Y4
+	VPSLLD     $0x04, Y4, Y4
+	VPAND      dwords_avx2_30303030<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSUBB     dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, (SI)
+	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 64(SI)
+	VPAND      704(DX), Y0, Y4
+	VMOVDQU    192(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, (BX)
+	VPAND      768(DX), Y0, Y4
+	VMOVDQU    256(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 64(BX)
 	PREFETCHT0 2048(DX)
-	VMOVDQU    832(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    320(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 128(BX)
-	VMOVDQU    896(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    384(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 192(BX)
+	VPAND      832(DX), Y0, Y4
+	VMOVDQU    320(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 128(BX)
+	VPAND      896(DX), Y0, Y4
+	VMOVDQU    384(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 192(BX)
 	PREFETCHT0 2112(DX)
-	VMOVDQU    960(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    448(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 256(BX)
-	VMOVDQU    1024(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    512(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 320(BX)
-	VMOVDQU    1088(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    576(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 384(BX)
+	VPAND      960(DX), Y0, Y4
+	VMOVDQU    448(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 256(BX)
+	VPAND      1024(DX), Y0, Y4
+	VMOVDQU    512(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 320(BX)
+	VPAND      1088(DX), Y0, Y4
+	VMOVDQU    576(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 384(BX)
 	PREFETCHT0 2176(DX)
-	VMOVDQU    1152(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    640(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 448(BX)
-	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 128(SI)
-	VPSRAD     $0x18, Y1, Y1
-	VCVTDQ2PS  Y1, Y1
-	VMULPS     Y0, Y1, Y1
-	VMOVUPS    Y1, 192(SI)
-	VMOVDQU    704(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    192(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 512(BX)
+	VPAND      1152(DX), Y0, Y4
+	VMOVDQU    640(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 448(BX)
+	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 128(SI)
+	VPSRAD     $0x18, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VMOVUPS    Y3, 192(SI)
+	VMOVDQU    704(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    192(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 512(BX)
 	PREFETCHT0 2240(DX)
-	VMOVDQU    768(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    256(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 576(BX)
-	VMOVDQU    832(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    320(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 640(BX)
+	VMOVDQU    768(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    256(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 576(BX)
+	VMOVDQU    832(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    320(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 640(BX)
 	PREFETCHT0 2304(DX)
-	VMOVDQU    896(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    384(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 704(BX)
-	VMOVDQU    960(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    448(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 768(BX)
-	VMOVDQU    1024(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    512(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 832(BX)
+	VMOVDQU    896(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    384(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 704(BX)
+	VMOVDQU    960(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    448(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 768(BX)
+	VMOVDQU    1024(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    512(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 832(BX)
 	PREFETCHT0 2368(DX)
-	VMOVDQU    1088(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    576(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 896(BX)
-	VMOVDQU    1152(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    640(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 960(BX)
-	VMOVDQU    64(DX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VMOVDQU    128(DX), Y2
-	VPSLLD     $0x02, Y2, Y2
-	VPAND      dwords_avx2_30303030<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPSUBB     dwords_avx2_20202020<>+0(SB), Y1, Y1
-	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 256(SI)
-	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 320(SI)
+	VMOVDQU    1088(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    576(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 896(BX)
+	VMOVDQU    1152(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    640(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 960(BX)
+	VMOVDQU    64(DX), Y3
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU    128(DX), Y4
+	VPSLLD     $0x02, Y4, Y4
+	VPAND      dwords_avx2_30303030<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSUBB     dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 256(SI)
+	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 320(SI)
 	PREFETCHT0 2432(DX)
-	VMOVDQU    704(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    192(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1024(BX)
-	VMOVDQU    768(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    256(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1088(BX)
+	VMOVDQU    704(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      192(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1024(BX)
+	VMOVDQU    768(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      256(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1088(BX)
 	PREFETCHT0 2496(DX)
-	VMOVDQU    832(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    320(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1152(BX)
-	VMOVDQU    896(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    384(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1216(BX)
-	VMOVDQU    960(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    448(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1280(BX)
+	VMOVDQU    832(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      320(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1152(BX)
+	VMOVDQU    896(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      384(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1216(BX)
+	VMOVDQU    960(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      448(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1280(BX)
 	PREFETCHT0 2560(DX)
-	VMOVDQU    1024(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    512(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1344(BX)
-	VMOVDQU    1088(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    576(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1408(BX)
+	VMOVDQU    1024(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      512(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1344(BX)
+	VMOVDQU    1088(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      576(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1408(BX)
 	PREFETCHT0 2624(DX)
-	VMOVDQU    1152(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    640(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1472(BX)
-	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 384(SI)
-	VPSRAD     $0x18, Y1, Y1
-	VCVTDQ2PS  Y1, Y1
-	VMULPS     Y0, Y1, Y1
-	VMOVUPS    Y1, 448(SI)
-	VMOVDQU    704(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    192(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1536(BX)
-	VMOVDQU    768(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    256(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1600(BX)
+	VMOVDQU    1152(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      640(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1472(BX)
+	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 384(SI)
+	VPSRAD     $0x18, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VMOVUPS    Y3, 448(SI)
+	VMOVDQU    704(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    192(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1536(BX)
+	VMOVDQU    768(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    256(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1600(BX)
 	PREFETCHT0 2688(DX)
-	VMOVDQU    832(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    320(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1664(BX)
-	VMOVDQU    896(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    384(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1728(BX)
+	VMOVDQU    832(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    320(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1664(BX)
+	VMOVDQU    896(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    384(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1728(BX)
 	PREFETCHT0 2752(DX)
-	VMOVDQU    960(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    448(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1792(BX)
-	VMOVDQU    1024(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    512(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1856(BX)
+	VMOVDQU    960(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    448(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1792(BX)
+	VMOVDQU    1024(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    512(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1856(BX)
 	PREFETCHT0 2816(DX)
-	VMOVDQU    1088(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    576(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1920(BX)
-	VMOVDQU    1152(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    640(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1984(BX)
-	VMOVDQU    (DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VMOVDQU    128(DX), Y2
-	VPAND      dwords_avx2_30303030<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPSUBB     dwords_avx2_20202020<>+0(SB), Y1, Y1
-	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 512(SI)
-	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 576(SI)
-	VMOVDQU    1216(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    192(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2048(BX)
+	VMOVDQU    1088(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    576(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1920(BX)
+	VMOVDQU    1152(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    640(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1984(BX)
+	VMOVDQU    (DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU    128(DX), Y4
+	VPAND      dwords_avx2_30303030<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSUBB     dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 512(SI)
+	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 576(SI)
+	VPAND      1216(DX), Y0, Y4
+	VMOVDQU    192(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2048(BX)
 	PREFETCHT0 2880(DX)
-	VMOVDQU    1280(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    256(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2112(BX)
-	VMOVDQU    1344(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    320(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2176(BX)
+	VPAND      1280(DX), Y0, Y4
+	VMOVDQU    256(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2112(BX)
+	VPAND      1344(DX), Y0, Y4
+	VMOVDQU    320(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2176(BX)
 	PREFETCHT0 2944(DX)
-	VMOVDQU    1408(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    384(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2240(BX)
-	VMOVDQU    1472(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    448(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2304(BX)
+	VPAND      1408(DX), Y0, Y4
+	VMOVDQU    384(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2240(BX)
+	VPAND      1472(DX), Y0, Y4
+	VMOVDQU    448(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2304(BX)
 	PREFETCHT0 3008(DX)
-	VMOVDQU    1536(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    512(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2368(BX)
-	VMOVDQU    1600(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    576(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2432(BX)
-	VMOVDQU    1664(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    640(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2496(BX)
-	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 640(SI)
-	VPSRAD     $0x18, Y1, Y1
-	VCVTDQ2PS  Y1, Y1
-	VMULPS     Y0, Y1, Y1
-	VMOVUPS    Y1, 704(SI)
+	VPAND      1536(DX), Y0, Y4
+	VMOVDQU    512(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2368(BX)
+	VPAND      1600(DX), Y0, Y4
+	VMOVDQU    576(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2432(BX)
+	VPAND      1664(DX), Y0, Y4
+	VMOVDQU    640(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2496(BX)
+	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 640(SI)
+	VPSRAD     $0x18, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VMOVUPS    Y3, 704(SI)
 	PREFETCHT0 3072(DX)
-	VMOVDQU    1216(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    192(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2560(BX)
-	VMOVDQU    1280(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    256(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2624(BX)
+	VMOVDQU    1216(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    192(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2560(BX)
+	VMOVDQU    1280(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    256(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2624(BX)
 	PREFETCHT0 3136(DX)
-	VMOVDQU    1344(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    320(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2688(BX)
-	VMOVDQU    1408(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    384(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2752(BX)
-	VMOVDQU    1472(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    448(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2816(BX)
+	VMOVDQU    1344(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    320(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2688(BX)
+	VMOVDQU    1408(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    384(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2752(BX)
+	VMOVDQU    1472(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    448(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2816(BX)
 	PREFETCHT0 3200(DX)
-	VMOVDQU    1536(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    512(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2880(BX)
-	VMOVDQU    1600(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    576(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2944(BX)
+	VMOVDQU    1536(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    512(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2880(BX)
+	VMOVDQU    1600(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    576(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2944(BX)
 	PREFETCHT0 3264(DX)
-	VMOVDQU    1664(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    640(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3008(BX)
-	VMOVDQU    64(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VMOVDQU    128(DX), Y2
-	VPSRLD     $0x02, Y2, Y2
-	VPAND      dwords_avx2_30303030<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPSUBB     dwords_avx2_20202020<>+0(SB), Y1, Y1
-	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 768(SI)
-	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 832(SI)
-	VMOVDQU    1216(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    192(DX), Y3
+	VMOVDQU    1664(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    640(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 3008(BX)
+	VMOVDQU    64(DX), Y3
 	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3072(BX)
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU    128(DX), Y4
+	VPSRLD     $0x02, Y4, Y4
+	VPAND      dwords_avx2_30303030<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSUBB     dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 768(SI)
+	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 832(SI)
+	VMOVDQU    1216(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    192(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3072(BX)
 	PREFETCHT0 3328(DX)
-	VMOVDQU    1280(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    256(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3136(BX)
-	VMOVDQU    1344(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    320(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3200(BX)
-	VMOVDQU    1408(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    384(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3264(BX)
+	VMOVDQU    1280(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    256(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3136(BX)
+	VMOVDQU    1344(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    320(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3200(BX)
+	VMOVDQU    1408(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    384(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3264(BX)
 	PREFETCHT0 3392(DX)
-	VMOVDQU    1472(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    448(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3328(BX)
-	VMOVDQU    1536(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    512(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3392(BX)
+	VMOVDQU    1472(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    448(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3328(BX)
+	VMOVDQU    1536(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    512(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3392(BX)
 	PREFETCHT0 3456(DX)
-	VMOVDQU    1600(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    576(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3456(BX)
-	VMOVDQU    1664(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    640(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3520(BX)
-	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 896(SI)
-	VPSRAD     $0x18, Y1, Y1
-	VCVTDQ2PS  Y1, Y1
-	VMULPS     Y0, Y1, Y1
-	VMOVUPS    Y1, 960(SI)
+	VMOVDQU    1600(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    576(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3456(BX)
+	VMOVDQU    1664(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    640(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3520(BX)
+	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 896(SI)
+	VPSRAD     $0x18, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VMOVUPS    Y3, 960(SI)
 	PREFETCHT0 3520(DX)
-	VMOVDQU    1216(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    192(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3584(BX)
-	VMOVDQU    1280(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    256(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3648(BX)
-	VMOVDQU    1344(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    320(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3712(BX)
+	VMOVDQU    1216(DX), Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    192(DX), Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3584(BX)
+	VMOVDQU    1280(DX), Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    256(DX), Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3648(BX)
+	VMOVDQU    1344(DX), Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    320(DX), Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3712(BX)
 	PREFETCHT0 3584(DX)
-	VMOVDQU    1408(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    384(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3776(BX)
-	VMOVDQU    1472(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    448(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3840(BX)
+	VMOVDQU    1408(DX), Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    384(DX), Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3776(BX)
+	VMOVDQU    1472(DX), Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    448(DX), Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3840(BX)
 	PREFETCHT0 3648(DX)
-	VMOVDQU    1536(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    512(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3904(BX)
-	VMOVDQU    1600(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    576(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3968(BX)
+	VMOVDQU    1536(DX), Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    512(DX), Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3904(BX)
+	VMOVDQU    1600(DX), Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    576(DX), Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
+	VPOR       Y3, Y2, Y2
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3968(BX)
 	PREFETCHT0 3712(DX)
-	VMOVDQU    1664(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    640(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 4032(BX)
-	VCVTPH2PS  16(CX), Y0
-	VMOVDQU    32(DX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VMOVDQU    160(DX), Y2
-	VPSLLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_30303030<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPSUBB     dwords_avx2_20202020<>+0(SB), Y1, Y1
-	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 32(SI)
-	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 96(SI)
-	VMOVDQU    736(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    224(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
+	VMOVDQU    1664(DX), Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
+	VMOVDQU    640(DX), Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 32(BX)
-	VMOVDQU    800(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    288(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 96(BX)
-	VMOVDQU    864(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    352(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 160(BX)
-	VMOVDQU    928(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    416(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 224(BX)
-	VMOVDQU    992(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    480(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 288(BX)
-	VMOVDQU    1056(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    544(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 352(BX)
-	VMOVDQU    1120(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    608(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 416(BX)
-	VMOVDQU    1184(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    672(DX), Y3
-	VPSLLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 480(BX)
-	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 160(SI)
-	VPSRAD     $0x18, Y1, Y1
-	VCVTDQ2PS  Y1, Y1
-	VMULPS     Y0, Y1, Y1
-	VMOVUPS    Y1, 224(SI)
-	VMOVDQU    736(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    224(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 544(BX)
-	VMOVDQU    800(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    288(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 608(BX)
-	VMOVDQU    864(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    352(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 672(BX)
-	VMOVDQU    928(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    416(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 736(BX)
-	VMOVDQU    992(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    480(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 800(BX)
-	VMOVDQU    1056(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    544(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 864(BX)
-	VMOVDQU    1120(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    608(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 928(BX)
-	VMOVDQU    1184(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    672(DX), Y2
-	VPSLLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 992(BX)
-	VMOVDQU    96(DX), Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VMOVDQU    160(DX), Y2
-	VPSLLD     $0x02, Y2, Y2
-	VPAND      dwords_avx2_30303030<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPSUBB     dwords_avx2_20202020<>+0(SB), Y1, Y1
-	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 288(SI)
-	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 352(SI)
-	VMOVDQU    736(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    224(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1056(BX)
-	VMOVDQU    800(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    288(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1120(BX)
-	VMOVDQU    864(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    352(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1184(BX)
-	VMOVDQU    928(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    416(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1248(BX)
-	VMOVDQU    992(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    480(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1312(BX)
-	VMOVDQU    1056(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    544(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1376(BX)
-	VMOVDQU    1120(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    608(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1440(BX)
-	VMOVDQU    1184(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    672(DX), Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 1504(BX)
-	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 416(SI)
-	VPSRAD     $0x18, Y1, Y1
-	VCVTDQ2PS  Y1, Y1
-	VMULPS     Y0, Y1, Y1
-	VMOVUPS    Y1, 480(SI)
-	VMOVDQU    736(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    224(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1568(BX)
-	VMOVDQU    800(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    288(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1632(BX)
-	VMOVDQU    864(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    352(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1696(BX)
-	VMOVDQU    928(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    416(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1760(BX)
-	VMOVDQU    992(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    480(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1824(BX)
-	VMOVDQU    1056(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    544(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1888(BX)
-	VMOVDQU    1120(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    608(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 1952(BX)
-	VMOVDQU    1184(DX), Y1
-	VPSRLD     $0x06, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    672(DX), Y2
-	VPSRLD     $0x01, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2016(BX)
-	VMOVDQU    32(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VMOVDQU    160(DX), Y2
-	VPAND      dwords_avx2_30303030<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPSUBB     dwords_avx2_20202020<>+0(SB), Y1, Y1
-	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 544(SI)
-	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 608(SI)
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 4032(BX)
+	VCVTPH2PS  16(CX), Y2
+	VMOVDQU    32(DX), Y3
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU    160(DX), Y4
+	VPSLLD     $0x04, Y4, Y4
+	VPAND      dwords_avx2_30303030<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSUBB     dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 32(SI)
+	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 96(SI)
+	VPAND      736(DX), Y0, Y4
+	VMOVDQU    224(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 32(BX)
+	VPAND      800(DX), Y0, Y4
+	VMOVDQU    288(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 96(BX)
+	VPAND      864(DX), Y0, Y4
+	VMOVDQU    352(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 160(BX)
+	VPAND      928(DX), Y0, Y4
+	VMOVDQU    416(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 224(BX)
+	VPAND      992(DX), Y0, Y4
+	VMOVDQU    480(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 288(BX)
+	VPAND      1056(DX), Y0, Y4
+	VMOVDQU    544(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 352(BX)
+	VPAND      1120(DX), Y0, Y4
+	VMOVDQU    608(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 416(BX)
+	VPAND      1184(DX), Y0, Y4
+	VMOVDQU    672(DX), Y5
+	VPSLLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 480(BX)
+	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 160(SI)
+	VPSRAD     $0x18, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VMOVUPS    Y3, 224(SI)
+	VMOVDQU    736(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    224(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 544(BX)
+	VMOVDQU    800(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    288(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 608(BX)
+	VMOVDQU    864(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    352(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 672(BX)
+	VMOVDQU    928(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    416(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 736(BX)
+	VMOVDQU    992(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    480(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 800(BX)
+	VMOVDQU    1056(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    544(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 864(BX)
+	VMOVDQU    1120(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    608(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 928(BX)
+	VMOVDQU    1184(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    672(DX), Y4
+	VPSLLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 992(BX)
+	VMOVDQU    96(DX), Y3
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU    160(DX), Y4
+	VPSLLD     $0x02, Y4, Y4
+	VPAND      dwords_avx2_30303030<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSUBB     dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 288(SI)
+	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 352(SI)
+	VMOVDQU    736(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      224(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1056(BX)
+	VMOVDQU    800(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      288(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1120(BX)
+	VMOVDQU    864(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      352(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1184(BX)
+	VMOVDQU    928(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      416(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1248(BX)
+	VMOVDQU    992(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      480(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1312(BX)
+	VMOVDQU    1056(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      544(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1376(BX)
+	VMOVDQU    1120(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      608(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1440(BX)
+	VMOVDQU    1184(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VPAND      672(DX), Y1, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 1504(BX)
+	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 416(SI)
+	VPSRAD     $0x18, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VMOVUPS    Y3, 480(SI)
+	VMOVDQU    736(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    224(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1568(BX)
+	VMOVDQU    800(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    288(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1632(BX)
+	VMOVDQU    864(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    352(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1696(BX)
+	VMOVDQU    928(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    416(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1760(BX)
+	VMOVDQU    992(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    480(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1824(BX)
+	VMOVDQU    1056(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    544(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1888(BX)
+	VMOVDQU    1120(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    608(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 1952(BX)
+	VMOVDQU    1184(DX), Y3
+	VPSRLD     $0x06, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    672(DX), Y4
+	VPSRLD     $0x01, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2016(BX)
+	VMOVDQU    32(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU    160(DX), Y4
+	VPAND      dwords_avx2_30303030<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSUBB     dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 544(SI)
+	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 608(SI)
+	VPAND      1248(DX), Y0, Y4
+	VMOVDQU    224(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2080(BX)
+	VPAND      1312(DX), Y0, Y4
+	VMOVDQU    288(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2144(BX)
+	VPAND      1376(DX), Y0, Y4
+	VMOVDQU    352(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2208(BX)
+	VPAND      1440(DX), Y0, Y4
+	VMOVDQU    416(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2272(BX)
+	VPAND      1504(DX), Y0, Y4
+	VMOVDQU    480(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2336(BX)
+	VPAND      1568(DX), Y0, Y4
+	VMOVDQU    544(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2400(BX)
+	VPAND      1632(DX), Y0, Y4
+	VMOVDQU    608(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2464(BX)
+	VPAND      1696(DX), Y0, Y4
+	VMOVDQU    672(DX), Y5
+	VPSRLD     $0x02, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 2528(BX)
+	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 672(SI)
+	VPSRAD     $0x18, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VMOVUPS    Y3, 736(SI)
+	VMOVDQU    1248(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    224(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2592(BX)
+	VMOVDQU    1312(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    288(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2656(BX)
+	VMOVDQU    1376(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    352(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2720(BX)
+	VMOVDQU    1440(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    416(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2784(BX)
+	VMOVDQU    1504(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    480(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2848(BX)
+	VMOVDQU    1568(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    544(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2912(BX)
+	VMOVDQU    1632(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    608(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 2976(BX)
+	VMOVDQU    1696(DX), Y3
+	VPSRLD     $0x02, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    672(DX), Y4
+	VPSRLD     $0x03, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPADDB     Y1, Y3, Y3
+	VMOVDQU    Y3, 3040(BX)
+	VMOVDQU    96(DX), Y3
+	VPSRLD     $0x04, Y3, Y3
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU    160(DX), Y4
+	VPSRLD     $0x02, Y4, Y4
+	VPAND      dwords_avx2_30303030<>+0(SB), Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSUBB     dwords_avx2_20202020<>+0(SB), Y3, Y3
+	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 800(SI)
+	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 864(SI)
+	VMOVDQU    1248(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    224(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3104(BX)
+	VMOVDQU    1312(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    288(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3168(BX)
+	VMOVDQU    1376(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    352(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3232(BX)
+	VMOVDQU    1440(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    416(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3296(BX)
+	VMOVDQU    1504(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    480(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3360(BX)
+	VMOVDQU    1568(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    544(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3424(BX)
+	VMOVDQU    1632(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    608(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3488(BX)
+	VMOVDQU    1696(DX), Y4
+	VPSRLD     $0x04, Y4, Y4
+	VPAND      Y0, Y4, Y4
+	VMOVDQU    672(DX), Y5
+	VPSRLD     $0x04, Y5, Y5
+	VPAND      Y1, Y5, Y5
+	VPOR       Y5, Y4, Y4
+	VPADDB     Y1, Y4, Y4
+	VMOVDQU    Y4, 3552(BX)
+	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y3, Y4
+	VPSRAD     $0x18, Y4, Y4
+	VCVTDQ2PS  Y4, Y4
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    Y4, 928(SI)
+	VPSRAD     $0x18, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMULPS     Y2, Y3, Y3
+	VMOVUPS    Y3, 992(SI)
 	VMOVDQU    1248(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
 	VMOVDQU    224(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2080(BX)
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3616(BX)
 	VMOVDQU    1312(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
 	VMOVDQU    288(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2144(BX)
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3680(BX)
 	VMOVDQU    1376(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
 	VMOVDQU    352(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2208(BX)
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3744(BX)
 	VMOVDQU    1440(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
 	VMOVDQU    416(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2272(BX)
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3808(BX)
 	VMOVDQU    1504(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
 	VMOVDQU    480(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2336(BX)
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3872(BX)
 	VMOVDQU    1568(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
 	VMOVDQU    544(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2400(BX)
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 3936(BX)
 	VMOVDQU    1632(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
 	VMOVDQU    608(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2464(BX)
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 4000(BX)
 	VMOVDQU    1696(DX), Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
+	VPSRLD     $0x06, Y2, Y2
+	VPAND      Y0, Y2, Y2
 	VMOVDQU    672(DX), Y3
-	VPSRLD     $0x02, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
+	VPSRLD     $0x05, Y3, Y3
+	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 2528(BX)
-	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 672(SI)
-	VPSRAD     $0x18, Y1, Y1
-	VCVTDQ2PS  Y1, Y1
-	VMULPS     Y0, Y1, Y1
-	VMOVUPS    Y1, 736(SI)
-	VMOVDQU    1248(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    224(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2592(BX)
-	VMOVDQU    1312(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    288(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2656(BX)
-	VMOVDQU    1376(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    352(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2720(BX)
-	VMOVDQU    1440(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    416(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2784(BX)
-	VMOVDQU    1504(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    480(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2848(BX)
-	VMOVDQU    1568(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    544(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2912(BX)
-	VMOVDQU    1632(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    608(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 2976(BX)
-	VMOVDQU    1696(DX), Y1
-	VPSRLD     $0x02, Y1, Y1
-	VPAND      dwords_avx2_03030303<>+0(SB), Y1, Y1
-	VMOVDQU    672(DX), Y2
-	VPSRLD     $0x03, Y2, Y2
-	VPAND      dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VMOVDQU    Y1, 3040(BX)
-	VMOVDQU    96(DX), Y1
-	VPSRLD     $0x04, Y1, Y1
-	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
-	VMOVDQU    160(DX), Y2
-	VPSRLD     $0x02, Y2, Y2
-	VPAND      dwords_avx2_30303030<>+0(SB), Y2, Y2
-	VPOR       Y2, Y1, Y1
-	VPSUBB     dwords_avx2_20202020<>+0(SB), Y1, Y1
-	VPSHUFB    shuffle_avx2_z_z_z_0<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 800(SI)
-	VPSHUFB    shuffle_avx2_z_z_z_1<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 864(SI)
-	VMOVDQU    1248(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    224(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3104(BX)
-	VMOVDQU    1312(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    288(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3168(BX)
-	VMOVDQU    1376(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    352(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3232(BX)
-	VMOVDQU    1440(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    416(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3296(BX)
-	VMOVDQU    1504(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    480(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3360(BX)
-	VMOVDQU    1568(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    544(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3424(BX)
-	VMOVDQU    1632(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    608(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3488(BX)
-	VMOVDQU    1696(DX), Y2
-	VPSRLD     $0x04, Y2, Y2
-	VPAND      dwords_avx2_03030303<>+0(SB), Y2, Y2
-	VMOVDQU    672(DX), Y3
-	VPSRLD     $0x04, Y3, Y3
-	VPAND      dwords_avx2_04040404<>+0(SB), Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y2, Y2
-	VMOVDQU    Y2, 3552(BX)
-	VPSHUFB    shuffle_avx2_z_z_z_2<>+0(SB), Y1, Y2
-	VPSRAD     $0x18, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMULPS     Y0, Y2, Y2
-	VMOVUPS    Y2, 928(SI)
-	VPSRAD     $0x18, Y1, Y1
-	VCVTDQ2PS  Y1, Y1
-	VMULPS     Y0, Y1, Y1
-	VMOVUPS    Y1, 992(SI)
-	VMOVDQU    1248(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    224(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3616(BX)
-	VMOVDQU    1312(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    288(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3680(BX)
-	VMOVDQU    1376(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    352(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3744(BX)
-	VMOVDQU    1440(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    416(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3808(BX)
-	VMOVDQU    1504(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    480(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3872(BX)
-	VMOVDQU    1568(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    544(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 3936(BX)
-	VMOVDQU    1632(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    608(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 4000(BX)
-	VMOVDQU    1696(DX), Y0
-	VPSRLD     $0x06, Y0, Y0
-	VPAND      dwords_avx2_03030303<>+0(SB), Y0, Y0
-	VMOVDQU    672(DX), Y1
-	VPSRLD     $0x05, Y1, Y1
-	VPAND      dwords_avx2_04040404<>+0(SB), Y1, Y1
-	VPOR       Y1, Y0, Y0
-	VPADDB     dwords_avx2_04040404<>+0(SB), Y0, Y0
-	VMOVDQU    Y0, 4064(BX)
+	VPADDB     Y1, Y2, Y2
+	VMOVDQU    Y2, 4064(BX)
 	ADDQ       $0x20, CX
 	ADDQ       $0x000006c0, DX
 	ADDQ       $0x00001000, BX

@@ -9,6 +9,11 @@ package amd64
 //go:noescape
 func Gemv_q3_kx16_q8x_16x1_avxvnni(a *GemmArgs)
 
+// multiplies q3_kx16 weights with 2 quantised rows of activations.
+//
+//go:noescape
+func Gemv_q3_kx16_q8x_16x2_avxvnni(a *GemmArgs)
+
 // expands blocks of one tile row of q3_kx16 weights.
 //
 //go:noescape

@@ -9,6 +9,11 @@ package amd64
 //go:noescape
 func Gemv_tq2_0x16_q8x_16x1_avxvnni(a *GemmArgs)
 
+// multiplies tq2_0x16 weights with 2 quantised rows of activations.
+//
+//go:noescape
+func Gemv_tq2_0x16_q8x_16x2_avxvnni(a *GemmArgs)
+
 // expands blocks of one tile row of tq2_0x16 weights.
 //
 //go:noescape

@@ -123,6 +123,9 @@ func randomRow(dst []byte, c *tile.Codec, style Style, r *rand.Rand) {
 				ok = tame(f[0])
 				continue
 			}
+			if style == Model && c.Type == tile.MXFP4 {
+				blk[0] = 0x70 | blk[0]&15
+			}
 			c.Decode(&b, blk)
 			ok = !slices.ContainsFunc(b.Scale[:c.Elems/c.Group], wild)
 			if c.OffGroup != 0 {

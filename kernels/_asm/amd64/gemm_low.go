@@ -15,7 +15,10 @@ var _ = func() int {
 		for _, f := range lows {
 			emit(source{"gemm_" + f.layout + "_" + s.name, "GemmArgs", s.width == 32, func(c *build.Context) {
 				g := newGen(c, s)
-				cols := []int{1}
+				cols := []int{1, 2}
+				if f.pair != nil {
+					cols = cols[:1] // eight vectors of trits leave no room for more
+				}
 				if s == avx512vnni {
 					cols = []int{1, 2, 3, 4, 5, 6, 8}
 				}
@@ -26,8 +29,38 @@ var _ = func() int {
 			}})
 		}
 	}
+	emit(source{"gemm_halves_avx2", "GemmArgs", true, func(c *build.Context) { newGen(c, avx2).halves16() }})
 	return 0
 }()
+
+// halves16 copies activation blocks, putting −d·Σq of each half in place of c0 and c, as halfSum says. −128·Σq gives −Σq by a shift; a
+// product with d is rounded alike for either sign.
+func (g *gen) halves16() {
+	a := g.begin("Expand_halves_q8x_1x32_avx2", "copies blocks of quantised activations with the sums of their halves.")
+	x, y, blocks := g.field(a, argX), g.field(a, argY), g.field(a, argBlocks)
+	zero := g.XMM()
+	g.VPXOR(zero, zero, zero)
+	g.Label("block")
+	q, tail, t, u := g.YMM(), g.XMM(), g.XMM(), g.XMM()
+	g.VMOVDQU(mem(x, 0), q)
+	g.VMOVDQU(mem(x, tile.Q8XD), tail)
+	g.Comment("c0 and c, less 0 and c0")
+	g.VPSHUFD(operand.U8(0xb0), tail, t)
+	g.VPBLENDD(operand.U8(8), tail, zero, u)
+	g.VPSUBD(u, t, t)
+	g.VPSRAD(operand.U8(7), t, t)
+	g.VCVTDQ2PS(t, t)
+	g.VBROADCASTSS(mem(x, tile.Q8XD), u)
+	g.VMULPS(u, t, t)
+	g.VPBLENDD(operand.U8(12), t, tail, tail)
+	g.VMOVDQU(q, mem(y, 0))
+	g.VMOVDQU(tail, mem(y, tile.Q8XD))
+	g.ADDQ(imm(tile.Q8XBytes), x)
+	g.ADDQ(imm(tile.Q8XBytes), y)
+	g.DECQ(blocks)
+	g.JNZ(operand.LabelRef("block"))
+	g.end()
+}
 
 // gemvLow is gemv for formats of few bits.
 func (g *gen) gemvLow(f low, n int) {
@@ -38,7 +71,7 @@ func (g *gen) gemvLow(f low, n int) {
 	tiles := g.field(a, argTiles)
 	p0, p1 := g.field(a, argP0), g.field(a, argP1)
 	w := &weights{gen: g, p0: g.GP64(), p1: g.GP64()}
-	w.few.next = g.GP64()
+	w.few.next, w.few.tight = g.GP64(), g.width == 32 && n > 1
 	f.consts(w)
 
 	g.Label("tile")

@@ -37,6 +37,7 @@ type lowState struct {
 	v     [2][13]vec // vectors of trits, multiplied by 3 as often as trits were taken
 	zero  vec
 	table vec           // of levels
+	tight bool          // no register is left for constants
 	next  reg.GPVirtual // where both streams would be as one, for prefetching
 }
 
@@ -119,6 +120,26 @@ func crumbWeight(g *gen, j, _ int) int {
 	return j & 1 * 2
 }
 
+// pin is hold where registers are few: a kernel of a sixteen-register set is bound by loads, of which a mask in memory is one in three.
+func (w *weights) pin(values ...uint32) {
+	if w.width == 64 || w.few.tight {
+		return
+	}
+	for _, v := range values {
+		r := w.vec()
+		w.load(w.dwords(v), r)
+		w.held[v] = r
+	}
+}
+
+// pinCrumbs holds the masks of codes of two bits at the places that they are taken from.
+func (w *weights) pinCrumbs(all bool) {
+	w.pin(0x03030303, 0x0c0c0c0c)
+	if all && w.vnni {
+		w.pin(0x30303030, 0xc0c0c0c0)
+	}
+}
+
 func holdMasks(masks ...uint32) func(w *weights) {
 	return func(w *weights) {
 		for _, m := range masks {
@@ -157,7 +178,10 @@ func q2k() low {
 		w.byteToFloat(w.sc[h][0], 2*(j&1)+k, false, dst)
 		w.VMULPS(w.d[h], dst, dst)
 	}
-	f.consts = holdMasks(0x0f, 0x03, 0x0c, 0x30, 0xc0)
+	f.consts = func(w *weights) {
+		holdMasks(0x0f, 0x03, 0x0c, 0x30, 0xc0)(w)
+		w.pinCrumbs(true)
+	}
 	return f
 }
 
@@ -189,8 +213,14 @@ func q3k() low {
 	}
 	high := func(w *weights, j, t, h, to int, dst vec) {
 		x := w.vec()
-		w.shift(to-j, w.q(tile.Q3_Kx16High+t*64, h), x)
-		w.andOr(x, uint32(0x01010101)<<to, dst)
+		mask := uint32(0x01010101) << to
+		if w.width == 64 {
+			w.shift(to-j, w.q(tile.Q3_Kx16High+t*64, h), x)
+			w.andOr(x, mask, dst)
+			return
+		}
+		w.bitsOf(tile.Q3_Kx16High+t*64, h, to-j, 1<<to, x)
+		w.VPOR(x, dst, dst)
 	}
 	unit := crumb(tile.Q3_Kx16Quants)
 	f.code = func(w *weights, j, t, h int, dst vec) {
@@ -207,7 +237,11 @@ func q3k() low {
 		w.byteToFloat(w.sc[h][0], 2*(j&1)+k, true, dst)
 		w.VMULPS(w.d[h], dst, dst)
 	}
-	f.consts = holdMasks(0x0f, 0x03, 0x0c, 0x30, 0x04, 0x10, 0x40)
+	f.consts = func(w *weights) {
+		holdMasks(0x0f, 0x03, 0x0c, 0x30, 0x04, 0x10, 0x40)(w)
+		w.pinCrumbs(false)
+		w.pin(0x04040404, 0x10101010)
+	}
 	return f
 }
 
@@ -224,6 +258,7 @@ func iq4nl() low {
 }
 
 func nlConsts(w *weights) {
+	w.pin(0x0f0f0f0f)
 	if w.vnni {
 		w.levels("levels_nl_biased", nlLevels, 128)
 	} else {
@@ -264,7 +299,10 @@ func iq4xs() low {
 var fp4Levels = [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
 
 // Codes of four-bit floats lie 16 above their value.
-func fp4Consts(w *weights) { w.levels("levels_fp4", fp4Levels, 16) }
+func fp4Consts(w *weights) {
+	w.pin(0x0f0f0f0f)
+	w.levels("levels_fp4", fp4Levels, 16)
+}
 
 func mxfp4() low {
 	f := low{format: format{layout: "mxfp4x16", subs: 1, s0: tile.MXFP4x16Scales, s1: tile.MXFP4x16Codes, bits: 5, bias: 16, groups: 1}, most: 28}
@@ -331,7 +369,10 @@ func tq2() low {
 	f.oneScale()
 	f.most, f.together = 3, true
 	f.code, f.heavy, f.weight = crumb(0), heavyCrumb(0), crumbWeight
-	f.consts = holdMasks(0x03, 0x0c, 0x30, 0xc0)
+	f.consts = func(w *weights) {
+		holdMasks(0x03, 0x0c, 0x30, 0xc0)(w)
+		w.pinCrumbs(true)
+	}
 	return f
 }
 
@@ -356,10 +397,14 @@ func narrow(layout string, subs, n, s0, s1 int) low {
 		}
 		return n
 	}
-	if n == 1 {
-		f.consts = holdMasks(2, 4, 8, 16, 32, 64, 128)
-	} else {
-		f.consts = holdMasks(0x03, 0x0c, 0x30, 0xc0)
+	f.consts = func(w *weights) {
+		if n == 1 {
+			holdMasks(2, 4, 8, 16, 32, 64, 128)(w)
+			w.pin(0x02020202, 0x04040404, 0x08080808, 0x10101010)
+			return
+		}
+		holdMasks(0x03, 0x0c, 0x30, 0xc0)(w)
+		w.pinCrumbs(true)
 	}
 	return f
 }
