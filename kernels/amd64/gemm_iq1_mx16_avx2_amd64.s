@@ -23,18 +23,21 @@ tile:
 	VPXOR Y1, Y1, Y1
 
 block:
-	VCVTPH2PS (DI), Y2
-	VMOVDQU   128(R8), Y3
-	VPSHUFB   shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
-	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
-	VMOVDQU   up_0_avx2<>+0(SB), Y4
-	VPSHUFB   Y3, Y4, Y4
-	VMOVDQU   up_1_avx2<>+0(SB), Y5
-	VPSHUFB   Y3, Y5, Y5
-	VMOVDQU   up_2_avx2<>+0(SB), Y6
-	VPSHUFB   Y3, Y6, Y6
-	VMOVDQU   up_3_avx2<>+0(SB), Y7
-	VPSHUFB   Y3, Y7, Y7
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R11
+	PREFETCHT1 (DI)(R11*1)
+	VCVTPH2PS  (DI), Y2
+	VMOVDQU    128(R8), Y3
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y3, Y3
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y3, Y3
+	VMOVDQU    up_0_avx2<>+0(SB), Y4
+	VPSHUFB    Y3, Y4, Y4
+	VMOVDQU    up_1_avx2<>+0(SB), Y5
+	VPSHUFB    Y3, Y5, Y5
+	VMOVDQU    up_2_avx2<>+0(SB), Y6
+	VPSHUFB    Y3, Y6, Y6
+	VMOVDQU    up_3_avx2<>+0(SB), Y7
+	VPSHUFB    Y3, Y7, Y7
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 44(R9), Y3
@@ -2336,18 +2339,21 @@ tile:
 	VPXOR Y3, Y3, Y3
 
 block:
-	VCVTPH2PS (DI), Y4
-	VMOVDQU   128(R8), Y5
-	VPSHUFB   shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
-	VPAND     dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
-	VMOVDQU   up_0_avx2<>+0(SB), Y6
-	VPSHUFB   Y5, Y6, Y6
-	VMOVDQU   up_1_avx2<>+0(SB), Y7
-	VPSHUFB   Y5, Y7, Y7
-	VMOVDQU   up_2_avx2<>+0(SB), Y8
-	VPSHUFB   Y5, Y8, Y8
-	VMOVDQU   up_3_avx2<>+0(SB), Y9
-	VPSHUFB   Y5, Y9, Y9
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Y4
+	VMOVDQU    128(R8), Y5
+	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y5, Y5
+	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y5, Y5
+	VMOVDQU    up_0_avx2<>+0(SB), Y6
+	VPSHUFB    Y5, Y6, Y6
+	VMOVDQU    up_1_avx2<>+0(SB), Y7
+	VPSHUFB    Y5, Y7, Y7
+	VMOVDQU    up_2_avx2<>+0(SB), Y8
+	VPSHUFB    Y5, Y8, Y8
+	VMOVDQU    up_3_avx2<>+0(SB), Y9
+	VPSHUFB    Y5, Y9, Y9
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 44(R9), Y5

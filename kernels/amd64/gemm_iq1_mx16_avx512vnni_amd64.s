@@ -29,6 +29,9 @@ tile:
 	VPXORD Z6, Z6, Z6
 
 block:
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ           16(AX), R11
+	PREFETCHT1     (DI)(R11*1)
 	VCVTPH2PS      (DI), Z7
 	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z8
 	VPMULTISHIFTQB 128(R8), Z8, Z8
@@ -1451,6 +1454,9 @@ tile:
 	VPXORD Z7, Z7, Z7
 
 block:
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ           16(AX), R12
+	PREFETCHT1     (DI)(R12*1)
 	VCVTPH2PS      (DI), Z8
 	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z9
 	VPMULTISHIFTQB 128(R8), Z9, Z9
@@ -2173,6 +2179,9 @@ tile:
 	VPXORD Z8, Z8, Z8
 
 block:
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ           16(AX), R12
+	PREFETCHT1     (DI)(R12*1)
 	VCVTPH2PS      (DI), Z9
 	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z10
 	VPMULTISHIFTQB 128(R8), Z10, Z10
@@ -3090,6 +3099,9 @@ tile:
 	VPXORD Z9, Z9, Z9
 
 block:
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ           16(AX), R13
+	PREFETCHT1     (DI)(R13*1)
 	VCVTPH2PS      (DI), Z10
 	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z11
 	VPMULTISHIFTQB 128(R8), Z11, Z11
@@ -4202,6 +4214,9 @@ tile:
 	VPXORD Z10, Z10, Z10
 
 block:
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ           16(AX), R13
+	PREFETCHT1     (DI)(R13*1)
 	VCVTPH2PS      (DI), Z11
 	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z12
 	VPMULTISHIFTQB 128(R8), Z12, Z12
@@ -5509,6 +5524,9 @@ tile:
 	VPXORD Z11, Z11, Z11
 
 block:
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ           16(AX), R14
+	PREFETCHT1     (DI)(R14*1)
 	VCVTPH2PS      (DI), Z12
 	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z13
 	VPMULTISHIFTQB 128(R8), Z13, Z13
@@ -7013,6 +7031,9 @@ tile:
 	VPXORD Z13, Z13, Z13
 
 block:
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ           16(AX), R15
+	PREFETCHT1     (DI)(R15*1)
 	VCVTPH2PS      (DI), Z14
 	VMOVDQU32      up_of_0_avx512vnni<>+0(SB), Z15
 	VPMULTISHIFTQB 128(R8), Z15, Z15

@@ -23,11 +23,14 @@ tile:
 	VPXOR Y1, Y1, Y1
 
 block:
-	VCVTPH2PS (DI), Y2
-	VMOVDQU   (R8), Y3
-	VPSLLD    $0x1c, Y3, Y3
-	VPSRAD    $0x1f, Y3, Y3
-	VPAND     dwords_avx2_02020202<>+0(SB), Y3, Y3
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R11
+	PREFETCHT1 (DI)(R11*1)
+	VCVTPH2PS  (DI), Y2
+	VMOVDQU    (R8), Y3
+	VPSLLD     $0x1c, Y3, Y3
+	VPSRAD     $0x1f, Y3, Y3
+	VPAND      dwords_avx2_02020202<>+0(SB), Y3, Y3
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y4
@@ -1428,11 +1431,14 @@ tile:
 	VPXOR Y3, Y3, Y3
 
 block:
-	VCVTPH2PS (DI), Y4
-	VMOVDQU   (R8), Y5
-	VPSLLD    $0x1c, Y5, Y5
-	VPSRAD    $0x1f, Y5, Y5
-	VPAND     dwords_avx2_02020202<>+0(SB), Y5, Y5
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Y4
+	VMOVDQU    (R8), Y5
+	VPSLLD     $0x1c, Y5, Y5
+	VPSRAD     $0x1f, Y5, Y5
+	VPAND      dwords_avx2_02020202<>+0(SB), Y5, Y5
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y6

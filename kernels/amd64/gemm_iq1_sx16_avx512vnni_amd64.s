@@ -25,10 +25,13 @@ tile:
 	VPXORD Z3, Z3, Z3
 
 block:
-	VCVTPH2PS (DI), Z4
-	VPSLLD    $0x1c, (R8), Z5
-	VPSRAD    $0x1f, Z5, Z5
-	VPANDD    Z2, Z5, Z5
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R11
+	PREFETCHT1 (DI)(R11*1)
+	VCVTPH2PS  (DI), Z4
+	VPSLLD     $0x1c, (R8), Z5
+	VPSRAD     $0x1f, Z5, Z5
+	VPANDD     Z2, Z5, Z5
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z6
@@ -511,10 +514,13 @@ tile:
 	VPXORD Z4, Z4, Z4
 
 block:
-	VCVTPH2PS (DI), Z5
-	VPSLLD    $0x1c, (R8), Z6
-	VPSRAD    $0x1f, Z6, Z6
-	VPANDD    Z2, Z6, Z6
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Z5
+	VPSLLD     $0x1c, (R8), Z6
+	VPSRAD     $0x1f, Z6, Z6
+	VPANDD     Z2, Z6, Z6
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z7
@@ -1017,10 +1023,13 @@ tile:
 	VPXORD Z5, Z5, Z5
 
 block:
-	VCVTPH2PS (DI), Z6
-	VPSLLD    $0x1c, (R8), Z7
-	VPSRAD    $0x1f, Z7, Z7
-	VPANDD    Z2, Z7, Z7
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Z6
+	VPSLLD     $0x1c, (R8), Z7
+	VPSRAD     $0x1f, Z7, Z7
+	VPANDD     Z2, Z7, Z7
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z8
@@ -1646,10 +1655,13 @@ tile:
 	VPXORD Z6, Z6, Z6
 
 block:
-	VCVTPH2PS (DI), Z7
-	VPSLLD    $0x1c, (R8), Z8
-	VPSRAD    $0x1f, Z8, Z8
-	VPANDD    Z2, Z8, Z8
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R13
+	PREFETCHT1 (DI)(R13*1)
+	VCVTPH2PS  (DI), Z7
+	VPSLLD     $0x1c, (R8), Z8
+	VPSRAD     $0x1f, Z8, Z8
+	VPANDD     Z2, Z8, Z8
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z9
@@ -2398,10 +2410,13 @@ tile:
 	VPXORD Z7, Z7, Z7
 
 block:
-	VCVTPH2PS (DI), Z8
-	VPSLLD    $0x1c, (R8), Z9
-	VPSRAD    $0x1f, Z9, Z9
-	VPANDD    Z2, Z9, Z9
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R13
+	PREFETCHT1 (DI)(R13*1)
+	VCVTPH2PS  (DI), Z8
+	VPSLLD     $0x1c, (R8), Z9
+	VPSRAD     $0x1f, Z9, Z9
+	VPANDD     Z2, Z9, Z9
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z10
@@ -3273,10 +3288,13 @@ tile:
 	VPXORD Z8, Z8, Z8
 
 block:
-	VCVTPH2PS (DI), Z9
-	VPSLLD    $0x1c, (R8), Z10
-	VPSRAD    $0x1f, Z10, Z10
-	VPANDD    Z2, Z10, Z10
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R14
+	PREFETCHT1 (DI)(R14*1)
+	VCVTPH2PS  (DI), Z9
+	VPSLLD     $0x1c, (R8), Z10
+	VPSRAD     $0x1f, Z10, Z10
+	VPANDD     Z2, Z10, Z10
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z11
@@ -4273,10 +4291,13 @@ tile:
 	VPXORD Z10, Z10, Z10
 
 block:
-	VCVTPH2PS (DI), Z11
-	VPSLLD    $0x1c, (R8), Z12
-	VPSRAD    $0x1f, Z12, Z12
-	VPANDD    Z2, Z12, Z12
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R15
+	PREFETCHT1 (DI)(R15*1)
+	VCVTPH2PS  (DI), Z11
+	VPSLLD     $0x1c, (R8), Z12
+	VPSRAD     $0x1f, Z12, Z12
+	VPANDD     Z2, Z12, Z12
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z13

@@ -31,9 +31,12 @@ tile:
 	VPXORD Z9, Z9, Z9
 
 block:
-	VCVTPH2PS (DI), Z10
-	VMOVDQU32 256(R8), Z11
-	VPSRLD    $0x02, Z11, Z12
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R11
+	PREFETCHT1 (DI)(R11*1)
+	VCVTPH2PS  (DI), Z10
+	VMOVDQU32  256(R8), Z11
+	VPSRLD     $0x02, Z11, Z12
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  44(R9), Z13
@@ -961,9 +964,12 @@ tile:
 	VPXORD Z10, Z10, Z10
 
 block:
-	VCVTPH2PS (DI), Z11
-	VMOVDQU32 256(R8), Z12
-	VPSRLD    $0x02, Z12, Z13
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Z11
+	VMOVDQU32  256(R8), Z12
+	VPSRLD     $0x02, Z12, Z13
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  44(R9), Z14
@@ -1635,9 +1641,12 @@ tile:
 	VPXORD Z11, Z11, Z11
 
 block:
-	VCVTPH2PS (DI), Z12
-	VMOVDQU32 256(R8), Z13
-	VPSRLD    $0x02, Z13, Z14
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Z12
+	VMOVDQU32  256(R8), Z13
+	VPSRLD     $0x02, Z13, Z14
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  44(R9), Z15
@@ -2456,9 +2465,12 @@ tile:
 	VPXORD Z12, Z12, Z12
 
 block:
-	VCVTPH2PS (DI), Z13
-	VMOVDQU32 256(R8), Z14
-	VPSRLD    $0x02, Z14, Z15
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R13
+	PREFETCHT1 (DI)(R13*1)
+	VCVTPH2PS  (DI), Z13
+	VMOVDQU32  256(R8), Z14
+	VPSRLD     $0x02, Z14, Z15
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  44(R9), Z16
@@ -3420,9 +3432,12 @@ tile:
 	VPXORD Z9, Z9, Z9
 
 block:
-	VCVTPH2PS (DI), Z10
-	VMOVDQU32 256(R8), Z11
-	VPSRLD    $0x02, Z11, Z12
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R13
+	PREFETCHT1 (DI)(R13*1)
+	VCVTPH2PS  (DI), Z10
+	VMOVDQU32  256(R8), Z11
+	VPSRLD     $0x02, Z11, Z12
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  44(R9), Z13
@@ -4531,9 +4546,12 @@ tile:
 	VPXORD Z10, Z10, Z10
 
 block:
-	VCVTPH2PS (DI), Z11
-	VMOVDQU32 256(R8), Z12
-	VPSRLD    $0x02, Z12, Z13
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R14
+	PREFETCHT1 (DI)(R14*1)
+	VCVTPH2PS  (DI), Z11
+	VMOVDQU32  256(R8), Z12
+	VPSRLD     $0x02, Z12, Z13
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  44(R9), Z14
@@ -5791,9 +5809,12 @@ tile:
 	VPXORD Z12, Z12, Z12
 
 block:
-	VCVTPH2PS (DI), Z13
-	VMOVDQU32 256(R8), Z14
-	VPSRLD    $0x02, Z14, Z15
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R15
+	PREFETCHT1 (DI)(R15*1)
+	VCVTPH2PS  (DI), Z13
+	VMOVDQU32  256(R8), Z14
+	VPSRLD     $0x02, Z14, Z15
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  44(R9), Z16

@@ -25,8 +25,11 @@ tile:
 	VPXOR Y3, Y3, Y3
 
 block:
-	VCVTPH2PS (DI), Y4
-	VMOVDQU   256(R8), Y5
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R11
+	PREFETCHT1 (DI)(R11*1)
+	VCVTPH2PS  (DI), Y4
+	VMOVDQU    256(R8), Y5
 
 	// sub-block 0, scale 0
 	VMOVDQU      128(R8), Y7
@@ -1856,8 +1859,11 @@ tile:
 	VPXOR Y3, Y3, Y3
 
 block:
-	VCVTPH2PS (DI), Y4
-	VMOVDQU   256(R8), Y5
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Y4
+	VMOVDQU    256(R8), Y5
 
 	// sub-block 0, scale 0
 	VMOVDQU      128(R8), Y7

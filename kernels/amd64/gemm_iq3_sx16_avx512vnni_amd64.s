@@ -24,7 +24,10 @@ tile:
 	VPXORD Z2, Z2, Z2
 
 block:
-	VCVTPH2PS (DI), Z3
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R11
+	PREFETCHT1 (DI)(R11*1)
+	VCVTPH2PS  (DI), Z3
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z4
@@ -499,7 +502,10 @@ tile:
 	VPXORD Z3, Z3, Z3
 
 block:
-	VCVTPH2PS (DI), Z4
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Z4
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z5
@@ -1012,7 +1018,10 @@ tile:
 	VPXORD Z4, Z4, Z4
 
 block:
-	VCVTPH2PS (DI), Z5
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Z5
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z6
@@ -1648,7 +1657,10 @@ tile:
 	VPXORD Z5, Z5, Z5
 
 block:
-	VCVTPH2PS (DI), Z6
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R13
+	PREFETCHT1 (DI)(R13*1)
+	VCVTPH2PS  (DI), Z6
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z7
@@ -2407,7 +2419,10 @@ tile:
 	VPXORD Z6, Z6, Z6
 
 block:
-	VCVTPH2PS (DI), Z7
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R13
+	PREFETCHT1 (DI)(R13*1)
+	VCVTPH2PS  (DI), Z7
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z8
@@ -3289,7 +3304,10 @@ tile:
 	VPXORD Z7, Z7, Z7
 
 block:
-	VCVTPH2PS (DI), Z8
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R14
+	PREFETCHT1 (DI)(R14*1)
+	VCVTPH2PS  (DI), Z8
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z9
@@ -4296,7 +4314,10 @@ tile:
 	VPXORD Z9, Z9, Z9
 
 block:
-	VCVTPH2PS (DI), Z10
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R15
+	PREFETCHT1 (DI)(R15*1)
+	VCVTPH2PS  (DI), Z10
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z11

@@ -23,7 +23,10 @@ tile:
 	VPXOR Y1, Y1, Y1
 
 block:
-	VCVTPH2PS (DI), Y2
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R11
+	PREFETCHT1 (DI)(R11*1)
+	VCVTPH2PS  (DI), Y2
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y3
@@ -1090,7 +1093,10 @@ tile:
 	VPXOR Y3, Y3, Y3
 
 block:
-	VCVTPH2PS (DI), Y4
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Y4
 
 	// sub-block 0, scale 0
 	VPBROADCASTD 40(R9), Y5

@@ -24,7 +24,10 @@ tile:
 	VPXOR Y2, Y2, Y2
 
 block:
-	VCVTPH2PS (DI), Y3
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R11
+	PREFETCHT1 (DI)(R11*1)
+	VCVTPH2PS  (DI), Y3
 
 	// sub-block 0, scale 0
 	VMOVDQU      64(R8), Y4
@@ -1818,7 +1821,10 @@ tile:
 	VPXOR Y4, Y4, Y4
 
 block:
-	VCVTPH2PS (DI), Y5
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Y5
 
 	// sub-block 0, scale 0
 	VMOVDQU      64(R8), Y8

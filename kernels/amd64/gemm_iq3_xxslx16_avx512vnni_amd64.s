@@ -25,7 +25,10 @@ tile:
 	VPXORD Z2, Z2, Z2
 
 block:
-	VCVTPH2PS (DI), Z3
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R11
+	PREFETCHT1 (DI)(R11*1)
+	VCVTPH2PS  (DI), Z3
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z4
@@ -609,7 +612,10 @@ tile:
 	VPXORD Z3, Z3, Z3
 
 block:
-	VCVTPH2PS (DI), Z4
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Z4
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z5
@@ -1075,7 +1081,10 @@ tile:
 	VPXORD Z4, Z4, Z4
 
 block:
-	VCVTPH2PS (DI), Z5
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Z5
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z6
@@ -1640,7 +1649,10 @@ tile:
 	VPXORD Z5, Z5, Z5
 
 block:
-	VCVTPH2PS (DI), Z6
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R13
+	PREFETCHT1 (DI)(R13*1)
+	VCVTPH2PS  (DI), Z6
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z7
@@ -2304,7 +2316,10 @@ tile:
 	VPXORD Z6, Z6, Z6
 
 block:
-	VCVTPH2PS (DI), Z7
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R13
+	PREFETCHT1 (DI)(R13*1)
+	VCVTPH2PS  (DI), Z7
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z8
@@ -3067,7 +3082,10 @@ tile:
 	VPXORD Z7, Z7, Z7
 
 block:
-	VCVTPH2PS (DI), Z8
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R14
+	PREFETCHT1 (DI)(R14*1)
+	VCVTPH2PS  (DI), Z8
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z9
@@ -3931,7 +3949,10 @@ tile:
 	VPXORD Z9, Z9, Z9
 
 block:
-	VCVTPH2PS (DI), Z10
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R15
+	PREFETCHT1 (DI)(R15*1)
+	VCVTPH2PS  (DI), Z10
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R9), Z11

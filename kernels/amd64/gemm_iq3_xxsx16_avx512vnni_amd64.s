@@ -45,39 +45,42 @@ tile:
 	VPXORD Z18, Z18, Z18
 
 block:
-	VCVTPH2PS (DI), Z19
-	VMOVDQU32 192(R8), Z20
-	VPSRLD    $0x02, Z20, Z21
-	VMOVDQU32 64(R8), Z22
-	VPADDB    Z22, Z22, Z23
-	VPMOVB2M  Z22, K2
-	VPMOVB2M  Z23, K1
-	VPERMB    Z9, Z22, Z23
-	VPERMB    Z10, Z22, K1, Z23
-	VPERMB    Z11, Z22, Z24
-	VPERMB    Z12, Z22, K1, Z24
-	VMOVDQU8  Z24, K2, Z23
-	VPERMB    Z13, Z22, Z24
-	VPERMB    Z14, Z22, K1, Z24
-	VPERMB    Z15, Z22, Z25
-	VPERMB    Z16, Z22, K1, Z25
-	VMOVDQU8  Z25, K2, Z24
-	VMOVDQU32 128(R8), Z22
-	VPADDB    Z22, Z22, Z25
-	VPMOVB2M  Z22, K2
-	VPMOVB2M  Z25, K1
-	VPERMB    Z9, Z22, Z25
-	VPERMB    Z10, Z22, K1, Z25
-	VPERMB    Z11, Z22, Z26
-	VPERMB    Z12, Z22, K1, Z26
-	VMOVDQU8  Z26, K2, Z25
-	VPERMB    Z13, Z22, Z26
-	VPERMB    Z14, Z22, K1, Z26
-	VPERMB    Z15, Z22, Z27
-	VPERMB    Z16, Z22, K1, Z27
-	VMOVDQU8  Z27, K2, Z26
-	VPERMB    (R10), Y17, Y22
-	VMOVDQU32 Y22, (R9)
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R12
+	PREFETCHT1 (DI)(R12*1)
+	VCVTPH2PS  (DI), Z19
+	VMOVDQU32  192(R8), Z20
+	VPSRLD     $0x02, Z20, Z21
+	VMOVDQU32  64(R8), Z22
+	VPADDB     Z22, Z22, Z23
+	VPMOVB2M   Z22, K2
+	VPMOVB2M   Z23, K1
+	VPERMB     Z9, Z22, Z23
+	VPERMB     Z10, Z22, K1, Z23
+	VPERMB     Z11, Z22, Z24
+	VPERMB     Z12, Z22, K1, Z24
+	VMOVDQU8   Z24, K2, Z23
+	VPERMB     Z13, Z22, Z24
+	VPERMB     Z14, Z22, K1, Z24
+	VPERMB     Z15, Z22, Z25
+	VPERMB     Z16, Z22, K1, Z25
+	VMOVDQU8   Z25, K2, Z24
+	VMOVDQU32  128(R8), Z22
+	VPADDB     Z22, Z22, Z25
+	VPMOVB2M   Z22, K2
+	VPMOVB2M   Z25, K1
+	VPERMB     Z9, Z22, Z25
+	VPERMB     Z10, Z22, K1, Z25
+	VPERMB     Z11, Z22, Z26
+	VPERMB     Z12, Z22, K1, Z26
+	VMOVDQU8   Z26, K2, Z25
+	VPERMB     Z13, Z22, Z26
+	VPERMB     Z14, Z22, K1, Z26
+	VPERMB     Z15, Z22, Z27
+	VPERMB     Z16, Z22, K1, Z27
+	VMOVDQU8   Z27, K2, Z26
+	VPERMB     (R10), Y17, Y22
+	VMOVDQU32  Y22, (R9)
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R10), Z22
@@ -1730,41 +1733,44 @@ tile:
 	VPXORD Z16, Z16, Z16
 
 block:
-	VCVTPH2PS (DI), Z17
-	VMOVDQU32 192(R8), Z18
-	VPSRLD    $0x02, Z18, Z19
-	VMOVDQU32 64(R8), Z20
-	VPADDB    Z20, Z20, Z21
-	VPMOVB2M  Z20, K2
-	VPMOVB2M  Z21, K1
-	VPERMB    Z9, Z20, Z21
-	VPERMB    Z10, Z20, K1, Z21
-	VPERMB    Z11, Z20, Z22
-	VPERMB    Z12, Z20, K1, Z22
-	VMOVDQU8  Z22, K2, Z21
-	VPERMB    Z13, Z20, Z22
-	VPERMB    book_iq3_xxs_11_avx512vnni<>+0(SB), Z20, K1, Z22
-	VPERMB    book_iq3_xxs_12_avx512vnni<>+0(SB), Z20, Z23
-	VPERMB    book_iq3_xxs_13_avx512vnni<>+0(SB), Z20, K1, Z23
-	VMOVDQU8  Z23, K2, Z22
-	VMOVDQU32 128(R8), Z20
-	VPADDB    Z20, Z20, Z23
-	VPMOVB2M  Z20, K2
-	VPMOVB2M  Z23, K1
-	VPERMB    Z9, Z20, Z23
-	VPERMB    Z10, Z20, K1, Z23
-	VPERMB    Z11, Z20, Z24
-	VPERMB    Z12, Z20, K1, Z24
-	VMOVDQU8  Z24, K2, Z23
-	VPERMB    Z13, Z20, Z24
-	VPERMB    book_iq3_xxs_11_avx512vnni<>+0(SB), Z20, K1, Z24
-	VPERMB    book_iq3_xxs_12_avx512vnni<>+0(SB), Z20, Z25
-	VPERMB    book_iq3_xxs_13_avx512vnni<>+0(SB), Z20, K1, Z25
-	VMOVDQU8  Z25, K2, Z24
-	VPERMB    (R10), Y14, Y20
-	VMOVDQU32 Y20, (R9)
-	VPERMB    (R10)(R11*1), Y14, Y20
-	VMOVDQU32 Y20, 32(R9)
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R13
+	PREFETCHT1 (DI)(R13*1)
+	VCVTPH2PS  (DI), Z17
+	VMOVDQU32  192(R8), Z18
+	VPSRLD     $0x02, Z18, Z19
+	VMOVDQU32  64(R8), Z20
+	VPADDB     Z20, Z20, Z21
+	VPMOVB2M   Z20, K2
+	VPMOVB2M   Z21, K1
+	VPERMB     Z9, Z20, Z21
+	VPERMB     Z10, Z20, K1, Z21
+	VPERMB     Z11, Z20, Z22
+	VPERMB     Z12, Z20, K1, Z22
+	VMOVDQU8   Z22, K2, Z21
+	VPERMB     Z13, Z20, Z22
+	VPERMB     book_iq3_xxs_11_avx512vnni<>+0(SB), Z20, K1, Z22
+	VPERMB     book_iq3_xxs_12_avx512vnni<>+0(SB), Z20, Z23
+	VPERMB     book_iq3_xxs_13_avx512vnni<>+0(SB), Z20, K1, Z23
+	VMOVDQU8   Z23, K2, Z22
+	VMOVDQU32  128(R8), Z20
+	VPADDB     Z20, Z20, Z23
+	VPMOVB2M   Z20, K2
+	VPMOVB2M   Z23, K1
+	VPERMB     Z9, Z20, Z23
+	VPERMB     Z10, Z20, K1, Z23
+	VPERMB     Z11, Z20, Z24
+	VPERMB     Z12, Z20, K1, Z24
+	VMOVDQU8   Z24, K2, Z23
+	VPERMB     Z13, Z20, Z24
+	VPERMB     book_iq3_xxs_11_avx512vnni<>+0(SB), Z20, K1, Z24
+	VPERMB     book_iq3_xxs_12_avx512vnni<>+0(SB), Z20, Z25
+	VPERMB     book_iq3_xxs_13_avx512vnni<>+0(SB), Z20, K1, Z25
+	VMOVDQU8   Z25, K2, Z24
+	VPERMB     (R10), Y14, Y20
+	VMOVDQU32  Y20, (R9)
+	VPERMB     (R10)(R11*1), Y14, Y20
+	VMOVDQU32  Y20, 32(R9)
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R10), Z20
@@ -2530,43 +2536,46 @@ tile:
 	VPXORD Z14, Z14, Z14
 
 block:
-	VCVTPH2PS (DI), Z15
-	VMOVDQU32 192(R8), Z16
-	VPSRLD    $0x02, Z16, Z17
-	VMOVDQU32 64(R8), Z18
-	VPADDB    Z18, Z18, Z19
-	VPMOVB2M  Z18, K2
-	VPMOVB2M  Z19, K1
-	VPERMB    Z9, Z18, Z19
-	VPERMB    Z10, Z18, K1, Z19
-	VPERMB    book_iq3_xxs_02_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB    book_iq3_xxs_03_avx512vnni<>+0(SB), Z18, K1, Z20
-	VMOVDQU8  Z20, K2, Z19
-	VPERMB    book_iq3_xxs_10_avx512vnni<>+0(SB), Z18, Z20
-	VPERMB    book_iq3_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
-	VPERMB    book_iq3_xxs_12_avx512vnni<>+0(SB), Z18, Z21
-	VPERMB    book_iq3_xxs_13_avx512vnni<>+0(SB), Z18, K1, Z21
-	VMOVDQU8  Z21, K2, Z20
-	VMOVDQU32 128(R8), Z18
-	VPADDB    Z18, Z18, Z21
-	VPMOVB2M  Z18, K2
-	VPMOVB2M  Z21, K1
-	VPERMB    Z9, Z18, Z21
-	VPERMB    Z10, Z18, K1, Z21
-	VPERMB    book_iq3_xxs_02_avx512vnni<>+0(SB), Z18, Z22
-	VPERMB    book_iq3_xxs_03_avx512vnni<>+0(SB), Z18, K1, Z22
-	VMOVDQU8  Z22, K2, Z21
-	VPERMB    book_iq3_xxs_10_avx512vnni<>+0(SB), Z18, Z22
-	VPERMB    book_iq3_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z22
-	VPERMB    book_iq3_xxs_12_avx512vnni<>+0(SB), Z18, Z23
-	VPERMB    book_iq3_xxs_13_avx512vnni<>+0(SB), Z18, K1, Z23
-	VMOVDQU8  Z23, K2, Z22
-	VPERMB    (R10), Y11, Y18
-	VMOVDQU32 Y18, (R9)
-	VPERMB    (R10)(R11*1), Y11, Y18
-	VMOVDQU32 Y18, 32(R9)
-	VPERMB    (R10)(R11*2), Y11, Y18
-	VMOVDQU32 Y18, 64(R9)
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R13
+	PREFETCHT1 (DI)(R13*1)
+	VCVTPH2PS  (DI), Z15
+	VMOVDQU32  192(R8), Z16
+	VPSRLD     $0x02, Z16, Z17
+	VMOVDQU32  64(R8), Z18
+	VPADDB     Z18, Z18, Z19
+	VPMOVB2M   Z18, K2
+	VPMOVB2M   Z19, K1
+	VPERMB     Z9, Z18, Z19
+	VPERMB     Z10, Z18, K1, Z19
+	VPERMB     book_iq3_xxs_02_avx512vnni<>+0(SB), Z18, Z20
+	VPERMB     book_iq3_xxs_03_avx512vnni<>+0(SB), Z18, K1, Z20
+	VMOVDQU8   Z20, K2, Z19
+	VPERMB     book_iq3_xxs_10_avx512vnni<>+0(SB), Z18, Z20
+	VPERMB     book_iq3_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z20
+	VPERMB     book_iq3_xxs_12_avx512vnni<>+0(SB), Z18, Z21
+	VPERMB     book_iq3_xxs_13_avx512vnni<>+0(SB), Z18, K1, Z21
+	VMOVDQU8   Z21, K2, Z20
+	VMOVDQU32  128(R8), Z18
+	VPADDB     Z18, Z18, Z21
+	VPMOVB2M   Z18, K2
+	VPMOVB2M   Z21, K1
+	VPERMB     Z9, Z18, Z21
+	VPERMB     Z10, Z18, K1, Z21
+	VPERMB     book_iq3_xxs_02_avx512vnni<>+0(SB), Z18, Z22
+	VPERMB     book_iq3_xxs_03_avx512vnni<>+0(SB), Z18, K1, Z22
+	VMOVDQU8   Z22, K2, Z21
+	VPERMB     book_iq3_xxs_10_avx512vnni<>+0(SB), Z18, Z22
+	VPERMB     book_iq3_xxs_11_avx512vnni<>+0(SB), Z18, K1, Z22
+	VPERMB     book_iq3_xxs_12_avx512vnni<>+0(SB), Z18, Z23
+	VPERMB     book_iq3_xxs_13_avx512vnni<>+0(SB), Z18, K1, Z23
+	VMOVDQU8   Z23, K2, Z22
+	VPERMB     (R10), Y11, Y18
+	VMOVDQU32  Y18, (R9)
+	VPERMB     (R10)(R11*1), Y11, Y18
+	VMOVDQU32  Y18, 32(R9)
+	VPERMB     (R10)(R11*2), Y11, Y18
+	VMOVDQU32  Y18, 64(R9)
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R10), Z18
@@ -3443,45 +3452,48 @@ tile:
 	VPXORD Z13, Z13, Z13
 
 block:
-	VCVTPH2PS (DI), Z14
-	VMOVDQU32 192(R8), Z15
-	VPSRLD    $0x02, Z15, Z16
-	VMOVDQU32 64(R8), Z17
-	VPADDB    Z17, Z17, Z18
-	VPMOVB2M  Z17, K2
-	VPMOVB2M  Z18, K1
-	VPERMB    book_iq3_xxs_00_avx512vnni<>+0(SB), Z17, Z18
-	VPERMB    book_iq3_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB    book_iq3_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB    book_iq3_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8  Z19, K2, Z18
-	VPERMB    book_iq3_xxs_10_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB    book_iq3_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB    book_iq3_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB    book_iq3_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8  Z20, K2, Z19
-	VMOVDQU32 128(R8), Z17
-	VPADDB    Z17, Z17, Z20
-	VPMOVB2M  Z17, K2
-	VPMOVB2M  Z20, K1
-	VPERMB    book_iq3_xxs_00_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB    book_iq3_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z20
-	VPERMB    book_iq3_xxs_02_avx512vnni<>+0(SB), Z17, Z21
-	VPERMB    book_iq3_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z21
-	VMOVDQU8  Z21, K2, Z20
-	VPERMB    book_iq3_xxs_10_avx512vnni<>+0(SB), Z17, Z21
-	VPERMB    book_iq3_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z21
-	VPERMB    book_iq3_xxs_12_avx512vnni<>+0(SB), Z17, Z22
-	VPERMB    book_iq3_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z22
-	VMOVDQU8  Z22, K2, Z21
-	VPERMB    (R10), Y9, Y17
-	VMOVDQU32 Y17, (R9)
-	VPERMB    (R10)(R11*1), Y9, Y17
-	VMOVDQU32 Y17, 32(R9)
-	VPERMB    (R10)(R11*2), Y9, Y17
-	VMOVDQU32 Y17, 64(R9)
-	VPERMB    (R10)(R12*1), Y9, Y17
-	VMOVDQU32 Y17, 96(R9)
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R14
+	PREFETCHT1 (DI)(R14*1)
+	VCVTPH2PS  (DI), Z14
+	VMOVDQU32  192(R8), Z15
+	VPSRLD     $0x02, Z15, Z16
+	VMOVDQU32  64(R8), Z17
+	VPADDB     Z17, Z17, Z18
+	VPMOVB2M   Z17, K2
+	VPMOVB2M   Z18, K1
+	VPERMB     book_iq3_xxs_00_avx512vnni<>+0(SB), Z17, Z18
+	VPERMB     book_iq3_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
+	VPERMB     book_iq3_xxs_02_avx512vnni<>+0(SB), Z17, Z19
+	VPERMB     book_iq3_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
+	VMOVDQU8   Z19, K2, Z18
+	VPERMB     book_iq3_xxs_10_avx512vnni<>+0(SB), Z17, Z19
+	VPERMB     book_iq3_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
+	VPERMB     book_iq3_xxs_12_avx512vnni<>+0(SB), Z17, Z20
+	VPERMB     book_iq3_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
+	VMOVDQU8   Z20, K2, Z19
+	VMOVDQU32  128(R8), Z17
+	VPADDB     Z17, Z17, Z20
+	VPMOVB2M   Z17, K2
+	VPMOVB2M   Z20, K1
+	VPERMB     book_iq3_xxs_00_avx512vnni<>+0(SB), Z17, Z20
+	VPERMB     book_iq3_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z20
+	VPERMB     book_iq3_xxs_02_avx512vnni<>+0(SB), Z17, Z21
+	VPERMB     book_iq3_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z21
+	VMOVDQU8   Z21, K2, Z20
+	VPERMB     book_iq3_xxs_10_avx512vnni<>+0(SB), Z17, Z21
+	VPERMB     book_iq3_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z21
+	VPERMB     book_iq3_xxs_12_avx512vnni<>+0(SB), Z17, Z22
+	VPERMB     book_iq3_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z22
+	VMOVDQU8   Z22, K2, Z21
+	VPERMB     (R10), Y9, Y17
+	VMOVDQU32  Y17, (R9)
+	VPERMB     (R10)(R11*1), Y9, Y17
+	VMOVDQU32  Y17, 32(R9)
+	VPERMB     (R10)(R11*2), Y9, Y17
+	VMOVDQU32  Y17, 64(R9)
+	VPERMB     (R10)(R12*1), Y9, Y17
+	VMOVDQU32  Y17, 96(R9)
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R10), Z17
@@ -4467,47 +4479,50 @@ tile:
 	VPXORD Z10, Z10, Z10
 
 block:
-	VCVTPH2PS (DI), Z11
-	VMOVDQU32 192(R8), Z12
-	VPSRLD    $0x02, Z12, Z13
-	VMOVDQU32 64(R8), Z14
-	VPADDB    Z14, Z14, Z15
-	VPMOVB2M  Z14, K2
-	VPMOVB2M  Z15, K1
-	VPERMB    book_iq3_xxs_00_avx512vnni<>+0(SB), Z14, Z15
-	VPERMB    book_iq3_xxs_01_avx512vnni<>+0(SB), Z14, K1, Z15
-	VPERMB    book_iq3_xxs_02_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB    book_iq3_xxs_03_avx512vnni<>+0(SB), Z14, K1, Z16
-	VMOVDQU8  Z16, K2, Z15
-	VPERMB    book_iq3_xxs_10_avx512vnni<>+0(SB), Z14, Z16
-	VPERMB    book_iq3_xxs_11_avx512vnni<>+0(SB), Z14, K1, Z16
-	VPERMB    book_iq3_xxs_12_avx512vnni<>+0(SB), Z14, Z17
-	VPERMB    book_iq3_xxs_13_avx512vnni<>+0(SB), Z14, K1, Z17
-	VMOVDQU8  Z17, K2, Z16
-	VMOVDQU32 128(R8), Z14
-	VPADDB    Z14, Z14, Z17
-	VPMOVB2M  Z14, K2
-	VPMOVB2M  Z17, K1
-	VPERMB    book_iq3_xxs_00_avx512vnni<>+0(SB), Z14, Z17
-	VPERMB    book_iq3_xxs_01_avx512vnni<>+0(SB), Z14, K1, Z17
-	VPERMB    book_iq3_xxs_02_avx512vnni<>+0(SB), Z14, Z18
-	VPERMB    book_iq3_xxs_03_avx512vnni<>+0(SB), Z14, K1, Z18
-	VMOVDQU8  Z18, K2, Z17
-	VPERMB    book_iq3_xxs_10_avx512vnni<>+0(SB), Z14, Z18
-	VPERMB    book_iq3_xxs_11_avx512vnni<>+0(SB), Z14, K1, Z18
-	VPERMB    book_iq3_xxs_12_avx512vnni<>+0(SB), Z14, Z19
-	VPERMB    book_iq3_xxs_13_avx512vnni<>+0(SB), Z14, K1, Z19
-	VMOVDQU8  Z19, K2, Z18
-	VPERMB    (R10), Y5, Y14
-	VMOVDQU32 Y14, (R9)
-	VPERMB    (R10)(R11*1), Y5, Y14
-	VMOVDQU32 Y14, 32(R9)
-	VPERMB    (R10)(R11*2), Y5, Y14
-	VMOVDQU32 Y14, 64(R9)
-	VPERMB    (R10)(R12*1), Y5, Y14
-	VMOVDQU32 Y14, 96(R9)
-	VPERMB    (R10)(R11*4), Y5, Y14
-	VMOVDQU32 Y14, 128(R9)
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R14
+	PREFETCHT1 (DI)(R14*1)
+	VCVTPH2PS  (DI), Z11
+	VMOVDQU32  192(R8), Z12
+	VPSRLD     $0x02, Z12, Z13
+	VMOVDQU32  64(R8), Z14
+	VPADDB     Z14, Z14, Z15
+	VPMOVB2M   Z14, K2
+	VPMOVB2M   Z15, K1
+	VPERMB     book_iq3_xxs_00_avx512vnni<>+0(SB), Z14, Z15
+	VPERMB     book_iq3_xxs_01_avx512vnni<>+0(SB), Z14, K1, Z15
+	VPERMB     book_iq3_xxs_02_avx512vnni<>+0(SB), Z14, Z16
+	VPERMB     book_iq3_xxs_03_avx512vnni<>+0(SB), Z14, K1, Z16
+	VMOVDQU8   Z16, K2, Z15
+	VPERMB     book_iq3_xxs_10_avx512vnni<>+0(SB), Z14, Z16
+	VPERMB     book_iq3_xxs_11_avx512vnni<>+0(SB), Z14, K1, Z16
+	VPERMB     book_iq3_xxs_12_avx512vnni<>+0(SB), Z14, Z17
+	VPERMB     book_iq3_xxs_13_avx512vnni<>+0(SB), Z14, K1, Z17
+	VMOVDQU8   Z17, K2, Z16
+	VMOVDQU32  128(R8), Z14
+	VPADDB     Z14, Z14, Z17
+	VPMOVB2M   Z14, K2
+	VPMOVB2M   Z17, K1
+	VPERMB     book_iq3_xxs_00_avx512vnni<>+0(SB), Z14, Z17
+	VPERMB     book_iq3_xxs_01_avx512vnni<>+0(SB), Z14, K1, Z17
+	VPERMB     book_iq3_xxs_02_avx512vnni<>+0(SB), Z14, Z18
+	VPERMB     book_iq3_xxs_03_avx512vnni<>+0(SB), Z14, K1, Z18
+	VMOVDQU8   Z18, K2, Z17
+	VPERMB     book_iq3_xxs_10_avx512vnni<>+0(SB), Z14, Z18
+	VPERMB     book_iq3_xxs_11_avx512vnni<>+0(SB), Z14, K1, Z18
+	VPERMB     book_iq3_xxs_12_avx512vnni<>+0(SB), Z14, Z19
+	VPERMB     book_iq3_xxs_13_avx512vnni<>+0(SB), Z14, K1, Z19
+	VMOVDQU8   Z19, K2, Z18
+	VPERMB     (R10), Y5, Y14
+	VMOVDQU32  Y14, (R9)
+	VPERMB     (R10)(R11*1), Y5, Y14
+	VMOVDQU32  Y14, 32(R9)
+	VPERMB     (R10)(R11*2), Y5, Y14
+	VMOVDQU32  Y14, 64(R9)
+	VPERMB     (R10)(R12*1), Y5, Y14
+	VMOVDQU32  Y14, 96(R9)
+	VPERMB     (R10)(R11*4), Y5, Y14
+	VMOVDQU32  Y14, 128(R9)
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R10), Z14
@@ -5606,49 +5621,52 @@ tile:
 	VPXORD Z11, Z11, Z11
 
 block:
-	VCVTPH2PS (DI), Z12
-	VMOVDQU32 192(R8), Z13
-	VPSRLD    $0x02, Z13, Z14
-	VMOVDQU32 64(R8), Z15
-	VPADDB    Z15, Z15, Z16
-	VPMOVB2M  Z15, K2
-	VPMOVB2M  Z16, K1
-	VPERMB    book_iq3_xxs_00_avx512vnni<>+0(SB), Z15, Z16
-	VPERMB    book_iq3_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
-	VPERMB    book_iq3_xxs_02_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB    book_iq3_xxs_03_avx512vnni<>+0(SB), Z15, K1, Z17
-	VMOVDQU8  Z17, K2, Z16
-	VPERMB    book_iq3_xxs_10_avx512vnni<>+0(SB), Z15, Z17
-	VPERMB    book_iq3_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
-	VPERMB    book_iq3_xxs_12_avx512vnni<>+0(SB), Z15, Z18
-	VPERMB    book_iq3_xxs_13_avx512vnni<>+0(SB), Z15, K1, Z18
-	VMOVDQU8  Z18, K2, Z17
-	VMOVDQU32 128(R8), Z15
-	VPADDB    Z15, Z15, Z18
-	VPMOVB2M  Z15, K2
-	VPMOVB2M  Z18, K1
-	VPERMB    book_iq3_xxs_00_avx512vnni<>+0(SB), Z15, Z18
-	VPERMB    book_iq3_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z18
-	VPERMB    book_iq3_xxs_02_avx512vnni<>+0(SB), Z15, Z19
-	VPERMB    book_iq3_xxs_03_avx512vnni<>+0(SB), Z15, K1, Z19
-	VMOVDQU8  Z19, K2, Z18
-	VPERMB    book_iq3_xxs_10_avx512vnni<>+0(SB), Z15, Z19
-	VPERMB    book_iq3_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z19
-	VPERMB    book_iq3_xxs_12_avx512vnni<>+0(SB), Z15, Z20
-	VPERMB    book_iq3_xxs_13_avx512vnni<>+0(SB), Z15, K1, Z20
-	VMOVDQU8  Z20, K2, Z19
-	VPERMB    (R10), Y5, Y15
-	VMOVDQU32 Y15, (R9)
-	VPERMB    (R10)(R11*1), Y5, Y15
-	VMOVDQU32 Y15, 32(R9)
-	VPERMB    (R10)(R11*2), Y5, Y15
-	VMOVDQU32 Y15, 64(R9)
-	VPERMB    (R10)(R12*1), Y5, Y15
-	VMOVDQU32 Y15, 96(R9)
-	VPERMB    (R10)(R11*4), Y5, Y15
-	VMOVDQU32 Y15, 128(R9)
-	VPERMB    (R10)(R13*1), Y5, Y15
-	VMOVDQU32 Y15, 160(R9)
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), R15
+	PREFETCHT1 (DI)(R15*1)
+	VCVTPH2PS  (DI), Z12
+	VMOVDQU32  192(R8), Z13
+	VPSRLD     $0x02, Z13, Z14
+	VMOVDQU32  64(R8), Z15
+	VPADDB     Z15, Z15, Z16
+	VPMOVB2M   Z15, K2
+	VPMOVB2M   Z16, K1
+	VPERMB     book_iq3_xxs_00_avx512vnni<>+0(SB), Z15, Z16
+	VPERMB     book_iq3_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z16
+	VPERMB     book_iq3_xxs_02_avx512vnni<>+0(SB), Z15, Z17
+	VPERMB     book_iq3_xxs_03_avx512vnni<>+0(SB), Z15, K1, Z17
+	VMOVDQU8   Z17, K2, Z16
+	VPERMB     book_iq3_xxs_10_avx512vnni<>+0(SB), Z15, Z17
+	VPERMB     book_iq3_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z17
+	VPERMB     book_iq3_xxs_12_avx512vnni<>+0(SB), Z15, Z18
+	VPERMB     book_iq3_xxs_13_avx512vnni<>+0(SB), Z15, K1, Z18
+	VMOVDQU8   Z18, K2, Z17
+	VMOVDQU32  128(R8), Z15
+	VPADDB     Z15, Z15, Z18
+	VPMOVB2M   Z15, K2
+	VPMOVB2M   Z18, K1
+	VPERMB     book_iq3_xxs_00_avx512vnni<>+0(SB), Z15, Z18
+	VPERMB     book_iq3_xxs_01_avx512vnni<>+0(SB), Z15, K1, Z18
+	VPERMB     book_iq3_xxs_02_avx512vnni<>+0(SB), Z15, Z19
+	VPERMB     book_iq3_xxs_03_avx512vnni<>+0(SB), Z15, K1, Z19
+	VMOVDQU8   Z19, K2, Z18
+	VPERMB     book_iq3_xxs_10_avx512vnni<>+0(SB), Z15, Z19
+	VPERMB     book_iq3_xxs_11_avx512vnni<>+0(SB), Z15, K1, Z19
+	VPERMB     book_iq3_xxs_12_avx512vnni<>+0(SB), Z15, Z20
+	VPERMB     book_iq3_xxs_13_avx512vnni<>+0(SB), Z15, K1, Z20
+	VMOVDQU8   Z20, K2, Z19
+	VPERMB     (R10), Y5, Y15
+	VMOVDQU32  Y15, (R9)
+	VPERMB     (R10)(R11*1), Y5, Y15
+	VMOVDQU32  Y15, 32(R9)
+	VPERMB     (R10)(R11*2), Y5, Y15
+	VMOVDQU32  Y15, 64(R9)
+	VPERMB     (R10)(R12*1), Y5, Y15
+	VMOVDQU32  Y15, 96(R9)
+	VPERMB     (R10)(R11*4), Y5, Y15
+	VMOVDQU32  Y15, 128(R9)
+	VPERMB     (R10)(R13*1), Y5, Y15
+	VMOVDQU32  Y15, 160(R9)
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R10), Z15
@@ -6862,53 +6880,56 @@ tile:
 	VPXORD Z13, Z13, Z13
 
 block:
-	VCVTPH2PS (DI), Z14
-	VMOVDQU32 192(R8), Z15
-	VPSRLD    $0x02, Z15, Z16
-	VMOVDQU32 64(R8), Z17
-	VPADDB    Z17, Z17, Z18
-	VPMOVB2M  Z17, K2
-	VPMOVB2M  Z18, K1
-	VPERMB    book_iq3_xxs_00_avx512vnni<>+0(SB), Z17, Z18
-	VPERMB    book_iq3_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
-	VPERMB    book_iq3_xxs_02_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB    book_iq3_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
-	VMOVDQU8  Z19, K2, Z18
-	VPERMB    book_iq3_xxs_10_avx512vnni<>+0(SB), Z17, Z19
-	VPERMB    book_iq3_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
-	VPERMB    book_iq3_xxs_12_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB    book_iq3_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
-	VMOVDQU8  Z20, K2, Z19
-	VMOVDQU32 128(R8), Z17
-	VPADDB    Z17, Z17, Z20
-	VPMOVB2M  Z17, K2
-	VPMOVB2M  Z20, K1
-	VPERMB    book_iq3_xxs_00_avx512vnni<>+0(SB), Z17, Z20
-	VPERMB    book_iq3_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z20
-	VPERMB    book_iq3_xxs_02_avx512vnni<>+0(SB), Z17, Z21
-	VPERMB    book_iq3_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z21
-	VMOVDQU8  Z21, K2, Z20
-	VPERMB    book_iq3_xxs_10_avx512vnni<>+0(SB), Z17, Z21
-	VPERMB    book_iq3_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z21
-	VPERMB    book_iq3_xxs_12_avx512vnni<>+0(SB), Z17, Z22
-	VPERMB    book_iq3_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z22
-	VMOVDQU8  Z22, K2, Z21
-	VPERMB    (R10), Y5, Y17
-	VMOVDQU32 Y17, (R9)
-	VPERMB    (R10)(R11*1), Y5, Y17
-	VMOVDQU32 Y17, 32(R9)
-	VPERMB    (R10)(R11*2), Y5, Y17
-	VMOVDQU32 Y17, 64(R9)
-	VPERMB    (R10)(R12*1), Y5, Y17
-	VMOVDQU32 Y17, 96(R9)
-	VPERMB    (R10)(R11*4), Y5, Y17
-	VMOVDQU32 Y17, 128(R9)
-	VPERMB    (R10)(R13*1), Y5, Y17
-	VMOVDQU32 Y17, 160(R9)
-	VPERMB    (R14), Y5, Y17
-	VMOVDQU32 Y17, 192(R9)
-	VPERMB    (R14)(R11*1), Y5, Y17
-	VMOVDQU32 Y17, 224(R9)
+	// d of the next tile row: too few lines for the hardware to see a stream
+	MOVQ       16(AX), BP
+	PREFETCHT1 (DI)(BP*1)
+	VCVTPH2PS  (DI), Z14
+	VMOVDQU32  192(R8), Z15
+	VPSRLD     $0x02, Z15, Z16
+	VMOVDQU32  64(R8), Z17
+	VPADDB     Z17, Z17, Z18
+	VPMOVB2M   Z17, K2
+	VPMOVB2M   Z18, K1
+	VPERMB     book_iq3_xxs_00_avx512vnni<>+0(SB), Z17, Z18
+	VPERMB     book_iq3_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z18
+	VPERMB     book_iq3_xxs_02_avx512vnni<>+0(SB), Z17, Z19
+	VPERMB     book_iq3_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z19
+	VMOVDQU8   Z19, K2, Z18
+	VPERMB     book_iq3_xxs_10_avx512vnni<>+0(SB), Z17, Z19
+	VPERMB     book_iq3_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z19
+	VPERMB     book_iq3_xxs_12_avx512vnni<>+0(SB), Z17, Z20
+	VPERMB     book_iq3_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z20
+	VMOVDQU8   Z20, K2, Z19
+	VMOVDQU32  128(R8), Z17
+	VPADDB     Z17, Z17, Z20
+	VPMOVB2M   Z17, K2
+	VPMOVB2M   Z20, K1
+	VPERMB     book_iq3_xxs_00_avx512vnni<>+0(SB), Z17, Z20
+	VPERMB     book_iq3_xxs_01_avx512vnni<>+0(SB), Z17, K1, Z20
+	VPERMB     book_iq3_xxs_02_avx512vnni<>+0(SB), Z17, Z21
+	VPERMB     book_iq3_xxs_03_avx512vnni<>+0(SB), Z17, K1, Z21
+	VMOVDQU8   Z21, K2, Z20
+	VPERMB     book_iq3_xxs_10_avx512vnni<>+0(SB), Z17, Z21
+	VPERMB     book_iq3_xxs_11_avx512vnni<>+0(SB), Z17, K1, Z21
+	VPERMB     book_iq3_xxs_12_avx512vnni<>+0(SB), Z17, Z22
+	VPERMB     book_iq3_xxs_13_avx512vnni<>+0(SB), Z17, K1, Z22
+	VMOVDQU8   Z22, K2, Z21
+	VPERMB     (R10), Y5, Y17
+	VMOVDQU32  Y17, (R9)
+	VPERMB     (R10)(R11*1), Y5, Y17
+	VMOVDQU32  Y17, 32(R9)
+	VPERMB     (R10)(R11*2), Y5, Y17
+	VMOVDQU32  Y17, 64(R9)
+	VPERMB     (R10)(R12*1), Y5, Y17
+	VMOVDQU32  Y17, 96(R9)
+	VPERMB     (R10)(R11*4), Y5, Y17
+	VMOVDQU32  Y17, 128(R9)
+	VPERMB     (R10)(R13*1), Y5, Y17
+	VMOVDQU32  Y17, 160(R9)
+	VPERMB     (R14), Y5, Y17
+	VMOVDQU32  Y17, 192(R9)
+	VPERMB     (R14)(R11*1), Y5, Y17
+	VMOVDQU32  Y17, 224(R9)
 
 	// sub-block 0, scale 0
 	VPBROADCASTD  40(R10), Z17

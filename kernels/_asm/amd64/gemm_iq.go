@@ -181,6 +181,9 @@ func (g *gen) gemvBooked(f booked, n int) {
 		}
 	}
 	g.Label("block")
+	g.Comment("d of the next tile row: too few lines for the hardware to see a stream")
+	next := g.field(a, argStride)
+	g.PREFETCHT1(operand.Mem{Base: w.p0, Index: next, Scale: 1})
 	for h := range hs {
 		g.bookedBlock(f, w, x, n, h, acc[h])
 	}
