@@ -171,6 +171,9 @@ func FuzzMatMulHasTheBitsOfScalar(f *testing.F) {
 	f.Add(uint64(1), uint8(0), uint8(1), uint8(3), uint8(9))
 	f.Add(uint64(2), uint8(5), uint8(1), uint8(40), uint8(33))
 	ls := x16Layouts()
+	for i := range ls {
+		f.Add(uint64(i), uint8(i), uint8(i&1), uint8(i), uint8(i))
+	}
 	f.Fuzz(func(t *testing.T, seed uint64, layout, style, blocks, n uint8) {
 		l := ls[int(layout)%len(ls)]
 		r := rand.New(rand.NewPCG(seed, 1))
