@@ -17,7 +17,15 @@ import (
 var encoders = map[string]encoder{
 	"bert":            {form: form{layerNorm: true, act: gelu, plain: true, freqs: always(0, 1)}, after: true, all: true, pool: first},
 	"nomic-bert":      {form: form{layerNorm: true, halves: true}, after: true, all: true, pool: mean},
+	"nomic-bert-moe":  {form: form{layerNorm: true, halves: true, act: gelu, plain: true}, after: true, all: true, pool: mean},
+	"jina-bert-v3":    {form: form{layerNorm: true, halves: true, act: gelu, plain: true}, after: true, all: true, pool: mean},
+	"eurobert":        {form: form{halves: true}, all: true, pool: mean},
+	"neo-bert":        {all: true, pool: mean},
+	"llama-embed":     {all: true, pool: mean},
 	"qwen3+embedding": {form: form{halves: true}, pool: last},
+	"modern-bert": {form: form{layerNorm: true, halves: true, act: gelu, freqs: func(_ *model, l int) ([]float64, float64) {
+		return plainFreqs(32, []float64{1.6e5, 1e4, 1e4}[l%3]), 1
+	}}, all: true, reach: func(l int) int { return []int{0, 8, 8}[l%3] }, pool: first},
 	"gemma-embedding": {form: form{halves: true, act: gelu, post: true, embed: rootWidth, freqs: func(_ *model, l int) ([]float64, float64) {
 		if l == 5 {
 			return plainFreqs(32, 1e6), 1
@@ -56,6 +64,8 @@ func (e encoder) embed(m *model, tokens []int32) []float64 {
 			if p := r.get("position_embd.weight"); p != nil {
 				x[i] = add(x[i], p[i*d:(i+1)*d])
 			}
+		}
+		if r.get("token_embd_norm.weight") != nil {
 			x[i] = r.norm("token_embd_norm", x[i])
 		}
 		if r.form.embed != nil {
@@ -65,7 +75,7 @@ func (e encoder) embed(m *model, tokens []int32) []float64 {
 	for l := range int(m.layers) {
 		p := fmt.Sprintf("blk.%d.", l)
 		pre := func(name string, x []float64) []float64 {
-			if e.after {
+			if e.after || r.get(p+name+".weight") == nil { // ModernBERT's first layer has none
 				return x
 			}
 			return r.norm(p+name, x)
@@ -82,15 +92,51 @@ func (e encoder) embed(m *model, tokens []int32) []float64 {
 		attended := e.attend(r, l, x, func(v []float64) []float64 { return pre("attn_norm", v) })
 		for i := range x {
 			x[i] = post("attn_output_norm", "post_attention_norm", x[i], r.mul(p+"attn_output", attended[i]))
-			x[i] = post("layer_output_norm", "post_ffw_norm", x[i], r.feedForward(p, pre("ffn_norm", x[i])))
+			second := r.feedForward
+			if r.get(p+"ffn_gate_inp.weight") != nil {
+				second = r.plainExperts
+			}
+			x[i] = post("layer_output_norm", "post_ffw_norm", x[i], second(p, pre("ffn_norm", x[i])))
 		}
 	}
 	if !e.after {
+		name := "output_norm"
+		if r.get("output_norm.weight") == nil {
+			name = "enc.output_norm"
+		}
 		for i := range x {
-			x[i] = r.norm("output_norm", x[i])
+			x[i] = r.norm(name, x[i])
 		}
 	}
 	return e.pool(x)
+}
+
+// plainExperts are nomic-bert-moe's: two without gates, weighted by a softmax over all.
+func (r *reference) plainExperts(p string, x []float64) []float64 {
+	probs := r.mul(p+"ffn_gate_inp", x)
+	sum := 0.0
+	for i, v := range probs {
+		probs[i] = math.Exp(v)
+		sum += probs[i]
+	}
+	up, down := r.get(p+"ffn_up_exps.weight"), r.get(p+"ffn_down_exps.weight")
+	d, ff := len(x), len(up)/len(probs)/len(x)
+	out := make([]float64, d)
+	for range 2 {
+		best := 0
+		for i, v := range probs {
+			if v > probs[best] {
+				best = i
+			}
+		}
+		h := part(up, best*ff, ff, x)
+		for i := range h {
+			h[i] = gelu(h[i])
+		}
+		out = add(out, scaled(part(down, best*d, d, h), probs[best]/sum))
+		probs[best] = -1
+	}
+	return out
 }
 
 // attend is the attention of a layer for all positions, before the output matrix.

@@ -209,6 +209,62 @@ var recipes = map[string]func(m *model){
 			m.norm(p+"post_ffw_norm", false)
 		})
 	},
+	"nomic-bert-moe": func(m *model) { bert(m) },
+	"jina-bert-v3":   func(m *model) { bert(m) },
+	"eurobert":       func(m *model) { encoder2(m, false) },
+	"neo-bert":       func(m *model) { encoder2(m, true) },
+	"llama-embed": func(m *model) {
+		m.set("pooling_type", 1)
+		llamaLike(m)
+	},
+	"modern-bert": func(m *model) {
+		m.kvHeads = m.heads
+		m.basics("attention.layer_norm_epsilon")
+		m.set("attention.sliding_window", 16)
+		m.set("attention.causal", false)
+		m.set("rope.freq_base", 1.6e5)
+		m.set("rope.freq_base_swa", 1e4)
+		m.set("pooling_type", 2)
+		m.add("token_embd.weight", typeF16, 0, 0.3, []uint32{m.embd, m.vocab})
+		m.norm("token_embd_norm", false)
+		m.norm("output_norm", false)
+		m.each(func(p string) {
+			if p != "blk.0." {
+				m.norm(p+"attn_norm", false)
+			}
+			m.fused(p, false)
+			m.norm(p+"ffn_norm", false)
+			m.mat(p+"ffn_up.weight", 1, m.embd, 2*m.ff)
+			m.mat(p+"ffn_down.weight", 1, m.ff, m.embd)
+		})
+	},
+	"hunyuan_vl": func(m *model) {
+		m.set("rope.dimension_sections", []int32{4, 6, 6, 0})
+		m.sequential(special{rms: true, headNorms: true})
+	},
+	"bitnet": func(m *model) {
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.outside(false, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.norm(p+"attn_sub_norm", false)
+			m.norm(p+"ffn_norm", false)
+			m.gated(p)
+			m.norm(p+"ffn_sub_norm", false, m.ff)
+		})
+	},
+	"openelm": func(m *model) {
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.outside(false, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.fused(p, false)
+			m.headNorms(p, m.dim)
+			m.norm(p+"ffn_norm", false)
+			m.gated(p)
+		})
+	},
 	"qwen3+embedding": func(m *model) {
 		m.set("pooling_type", 3)
 		m.sequential(special{rms: true, headNorms: true})
@@ -500,23 +556,37 @@ func bert(m *model) {
 	m.basics("attention.layer_norm_epsilon")
 	m.set("attention.causal", false)
 	m.set(".tokenizer.ggml.token_type_count", 2)
-	m.set("pooling_type", map[string]int{"bert": 2, "nomic-bert": 1}[m.arch])
+	m.set("pooling_type", map[string]int{"bert": 2, "nomic-bert": 1, "nomic-bert-moe": 1, "jina-bert-v3": 1}[m.arch])
+	const experts = 4
+	if m.arch == "nomic-bert-moe" {
+		m.set("moe_every_n_layers", 2)
+		m.set("expert_count", experts)
+		m.set("expert_used_count", 2)
+	}
 	m.add("token_embd.weight", typeF16, 0, 0.3, []uint32{m.embd, m.vocab})
 	m.norm("token_embd_norm", true)
 	m.vec("token_types.weight", 0, 0.2, m.embd, 2)
 	if m.arch == "bert" {
 		m.mat32("position_embd.weight", 3, m.embd, m.context)
 	}
+	layer := 0
 	m.each(func(p string) {
+		layer++
 		if m.arch == "bert" {
 			m.attention(p)
 			m.biases(p)
-			m.vec(p+"attn_output.bias", 0, 0.1, m.embd)
 		} else {
-			m.fused(p, false)
+			m.fused(p, m.arch != "nomic-bert")
+		}
+		if m.arch != "nomic-bert" {
+			m.vec(p+"attn_output.bias", 0, 0.1, m.embd)
 		}
 		m.norm(p+"attn_output_norm", true)
-		if m.arch == "bert" {
+		if m.arch == "nomic-bert-moe" && layer%2 == 0 {
+			m.mat32(p+"ffn_gate_inp.weight", 3, m.embd, experts)
+			m.mat(p+"ffn_up_exps.weight", 1, m.embd, m.ff, experts)
+			m.mat(p+"ffn_down_exps.weight", 1, m.ff, m.embd, experts)
+		} else if m.arch != "nomic-bert" {
 			m.plain(p)
 			m.vec(p+"ffn_up.bias", 0, 0.1, m.ff)
 			m.vec(p+"ffn_down.bias", 0, 0.1, m.embd)
@@ -524,5 +594,29 @@ func bert(m *model) {
 			m.gated(p)
 		}
 		m.norm(p+"layer_output_norm", true)
+	})
+}
+
+// encoder2 is eurobert or, with fused matrices, neo-bert.
+func encoder2(m *model, neo bool) {
+	m.basics("attention.layer_norm_rms_epsilon")
+	m.set("attention.causal", false)
+	m.set("pooling_type", 1)
+	m.add("token_embd.weight", typeF16, 0, 0.3, []uint32{m.embd, m.vocab})
+	m.norm(map[bool]string{false: "output_norm", true: "enc.output_norm"}[neo], false)
+	m.each(func(p string) {
+		m.norm(p+"attn_norm", false)
+		if neo {
+			m.fused(p, false)
+		} else {
+			m.attention(p)
+		}
+		m.norm(p+"ffn_norm", false)
+		if neo {
+			m.mat(p+"ffn_up.weight", 1, m.embd, 2*m.ff)
+			m.mat(p+"ffn_down.weight", 1, m.ff, m.embd)
+		} else {
+			m.gated(p)
+		}
 	})
 }

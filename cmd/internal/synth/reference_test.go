@@ -79,6 +79,9 @@ var forms = map[string]form{
 	"seed_oss":       {halves: true, secondPre: "post_attention_norm"},
 	"starcoder":      {layerNorm: true, act: gelu, plain: true, freqs: always(0, 1)},
 	"xverse":         {},
+	"hunyuan_vl":     {halves: true, lateNorm: true},
+	"openelm":        {halves: true},
+	"bitnet":         {halves: true},
 	"smollm3": {freqs: func(_ *model, l int) ([]float64, float64) {
 		if l%4 == 3 {
 			return nil, 1
@@ -331,7 +334,11 @@ func (r *reference) attend(l, pos int, x []float64) []float64 {
 			v = k
 		}
 	}
-	return r.mul(p+"attn_output", r.attended(l, pos, q, k, v))
+	out := r.attended(l, pos, q, k, v)
+	if r.get(p+"attn_sub_norm.weight") != nil {
+		out = r.norm(p+"attn_sub_norm", out)
+	}
+	return r.mul(p+"attn_output", out)
 }
 
 // attended is attention proper; without k it is over those of an earlier layer.
@@ -418,6 +425,9 @@ func (r *reference) feedForward(p string, x []float64) []float64 {
 		if h[i] = r.act(gate[i]); !r.plain {
 			h[i] *= up[i]
 		}
+	}
+	if r.get(p+"ffn_sub_norm.weight") != nil {
+		h = r.norm(p+"ffn_sub_norm", h)
 	}
 	return r.mul(p+"ffn_down", h)
 }

@@ -115,12 +115,14 @@ func TestKernelsThreadsAndBatchesChangeNoBit(t *testing.T) {
 	}
 }
 
-func TestRestoreGivesEveryModelBack(t *testing.T) {
+func TestEveryModelIsVerifiedAndRestored(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(recipes)) {
 		t.Run(name, func(t *testing.T) {
 			m, path := compiled(t, name)
+			_, err := compiler.Verify(context.Background(), compiler.VerifyOptions{Container: path, Against: filepath.Join(filepath.Dir(path), "m.gguf")})
+			require.NoError(t, err)
 			out := filepath.Join(t.TempDir(), "r.gguf")
-			_, err := compiler.Restore(context.Background(), compiler.RestoreOptions{Container: path, Output: out})
+			_, err = compiler.Restore(context.Background(), compiler.RestoreOptions{Container: path, Output: out})
 			require.NoError(t, err)
 			got, err := os.ReadFile(out)
 			require.NoError(t, err)

@@ -23,6 +23,7 @@ type Attn struct {
 
 	All     bool                 // later positions are seen too
 	Reach   uint32               // how far, before and behind; 0: all
+	SubNorm string               // norm of the result before the output matrix
 	Temper  *format.TemperParams // of the queries
 	Dim     uint32               // width of this layer's heads; 0: the model's
 	ValueK  bool                 // where the file has no attn_v, values are the keys before norm and rotation
@@ -82,6 +83,9 @@ func (b *Builder) SelfAttention(x Value, a Attn) Value {
 	if a.NoBias && b.Has("attn_output.bias") {
 		b.folded("attn_output.bias", b.NEmbed, "bias that this architecture does not use")
 		return b.matmul(y, b.Matrix("attn_output.weight", b.width(y), b.NEmbed), nil, "attn_output", b.scaleOf("attn_output", !a.Unscale))
+	}
+	if a.SubNorm != "" {
+		y = b.Norm(y, a.SubNorm)
 	}
 	return b.linear(y, "attn_output", b.NEmbed, !a.Unscale)
 }

@@ -29,8 +29,5 @@ func gemmaEmbedding(b *Builder) {
 		y = b.FFN(b.Norm(x, "ffn_norm.weight"), FFN{Act: format.ActGELU, Width: b.FF(), Unscale: true})
 		x = b.Add(b.Norm(y, "post_ffw_norm.weight"), x)
 	})
-	x = b.Norm(x, "output_norm.weight")
-	if !b.Embedding(x) {
-		b.g.Logits, b.g.Output = x, format.OutputEach
-	}
+	b.hidden(b.Norm(x, "output_norm.weight"))
 }

@@ -2,9 +2,12 @@ package arch
 
 import "jns/format"
 
-var _ = register("hunyuan-dense", hunyuanDense)
+var (
+	_ = register("hunyuan-dense", hunyuanDense)
+	_ = register("hunyuan_vl", hunyuanDense)
+)
 
-// hunyuanDense is Hunyuan, dense: as llama, with norms of query and key heads after the rotation, which turns halves and whose base may be stretched.
+// hunyuanDense is Hunyuan, dense, and the language model of Hunyuan VL, for text: as llama, with norms of query and key heads after the rotation, which turns halves and whose base may be stretched.
 func hunyuanDense(b *Builder) {
 	b.refuse("expert_count")
 	r := b.Rotation()
@@ -12,6 +15,9 @@ func hunyuanDense(b *Builder) {
 		// base · alpha^(n/(n−2)), in float32 as the model was converted with.
 		p := bigPow(alpha, int64(b.HeadDim), int64(max(b.HeadDim, 3))-2)
 		r.Base = float64(float32(r.Base) * float32(nearest(p)))
+	}
+	if b.g.Arch == "hunyuan_vl" {
+		b.sections(&r, false)
 	}
 	a := Attn{NeoX: true, QKNorm: true, LateNorm: true}
 	a.Rope = b.RopeTable(r)

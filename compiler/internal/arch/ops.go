@@ -2,6 +2,7 @@ package arch
 
 import (
 	"math"
+	"strings"
 
 	"jns/compiler/internal/gguf"
 	"jns/format"
@@ -160,6 +161,18 @@ func (b *Builder) Embedding(x Value) bool {
 		b.unsupported("key %q is 4: models that rank texts are not known here", b.key("pooling_type"))
 	}
 	return false
+}
+
+// hidden ends the graph of a model that has no logits. Classifiers that stand behind it are set aside.
+func (b *Builder) hidden(x Value) {
+	if !b.Embedding(x) {
+		b.g.Logits, b.g.Output = x, format.OutputEach
+	}
+	for _, t := range b.set.Tensors {
+		if (strings.HasPrefix(t.Name, "cls.") || t.Name == "output.weight") && b.g.Uses[t] == nil {
+			b.g.Uses[t] = b.use(RoleAside, "the model makes embeddings, no logits")
+		}
+	}
 }
 
 // Logits is Output without the norm.

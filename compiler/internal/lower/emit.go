@@ -89,6 +89,14 @@ func (e *emitter) result(n, from *node) uint32 {
 	return b
 }
 
+// overwritable is a residual whose buffer a product may take for its result: not when it is the product's input too.
+func (e *emitter) overwritable(residual *node, in uint32) *node {
+	if residual == nil || e.f32[residual] == in {
+		return nil
+	}
+	return residual
+}
+
 // quantisedResult is the buffer for the quantised result of n, None if nobody wants it.
 func (e *emitter) quantisedResult(n *node) uint32 {
 	if !n.wantQ {
@@ -206,7 +214,7 @@ func (e *emitter) matmul(g *node) {
 	for _, n := range g.parts {
 		part := n.params.(*format.MatMulParams).Parts[0]
 		part.W, part.Bias, part.Residual = e.weight(n.w, 0), e.weight(n.w, 1), e.read(n.residual)
-		part.Out, part.Fine = e.result(n, n.residual), n.fine
+		part.Out, part.Fine = e.result(n, e.overwritable(n.residual, q.In)), n.fine
 		q.Parts = append(q.Parts, part)
 	}
 	e.add(q)
@@ -222,7 +230,7 @@ func (e *emitter) experts(n *node, q format.ExpertsParams) {
 		*v = e.weight(n.w, 3+i)
 	}
 	q.Residual = e.read(n.residual)
-	q.Out = e.result(n, n.residual)
+	q.Out = e.result(n, e.overwritable(n.residual, q.In))
 	// A scratch buffer holds one entry per choice of a row, evenly spaced, so an entry fills whole vectors.
 	top, hidden := uint64(n.in[1].width), n.w[2].Dims[0]
 	form := func(quantised bool) format.ElemType {
