@@ -62,18 +62,21 @@ var policy = map[string]string{
 	"runtime/engine":          "runtime/internal/* format format/check kernels kernels/tile",
 	"runtime/server":          "runtime/engine",
 
-	"manifests": "format",
+	"manifests":          "format",
+	"manifests/modelsmd": "manifests",
 
 	// Commands: thin.
-	"cmd":                     "",
-	"cmd/internal/cli":        "",
-	"cmd/internal/progress":   "cmd/internal/cli",
-	"cmd/jnsc":                "compiler format cmd/internal/cli cmd/internal/progress",
-	"cmd/jns-run":             "runtime/engine runtime/server format cmd/internal/cli",
-	"cmd/internal/agree":      "compiler runtime/engine format cmd/internal/cli cmd/internal/peer/child",
-	"cmd/internal/peer":       "cmd/internal/peer/child cmd/internal/cli",
-	"cmd/internal/synth":      "",
-	"cmd/internal/peer/child": "",
+	"cmd":                        "",
+	"cmd/internal/cli":           "",
+	"cmd/internal/progress":      "cmd/internal/cli",
+	"cmd/jnsc":                   "compiler format manifests cmd/internal/cli cmd/internal/progress",
+	"cmd/jns-get":                "cmd/jns-get/internal/fetch manifests compiler format kernels/cpu cmd/internal/cli cmd/internal/progress",
+	"cmd/jns-get/internal/fetch": "format",
+	"cmd/jns-run":                "runtime/engine runtime/server format cmd/internal/cli",
+	"cmd/internal/agree":         "compiler runtime/engine format cmd/internal/cli cmd/internal/peer/child",
+	"cmd/internal/peer":          "cmd/internal/peer/child cmd/internal/cli",
+	"cmd/internal/synth":         "",
+	"cmd/internal/peer/child":    "",
 }
 
 // inTests says what the tests of a package may import besides itself, what it imports and the packages that exist for tests (…test).
@@ -91,19 +94,24 @@ var inTests = map[string]string{
 
 // modules says which packages may import a module from outside. Each has its reason in RATIONALE.md.
 var modules = map[string]string{
-	"github.com/fxamacker/cbor/v2":    "format",
-	"github.com/zeebo/blake3":         "format format/formattest compiler compiler/internal/*",
-	"github.com/klauspost/cpuid/v2":   "kernels/cpu",
-	"github.com/urfave/cli/v3":        "cmd/*",
-	"github.com/vbauerster/mpb/v8":    "cmd/*",
-	"golang.org/x/term":               "cmd/*",
-	"golang.org/x/sys":                "runtime/internal/store runtime/internal/sched kernels/cpu cmd/*",
-	"golang.org/x/text":               "runtime/internal/jinja runtime/internal/token compiler/internal/vocab",
-	"github.com/prometheus":           "tests",
-	"github.com/openai/openai-go/v3":  "tests",
-	"github.com/stretchr/testify":     "tests",
-	"pgregory.net/rapid":              "tests",
-	"github.com/rogpeppe/go-internal": "tests",
+	"github.com/fxamacker/cbor/v2":             "format",
+	"github.com/zeebo/blake3":                  "format format/formattest compiler compiler/internal/* cmd/jns-get/internal/fetch cmd/jnsc",
+	"github.com/klauspost/cpuid/v2":            "kernels/cpu",
+	"github.com/urfave/cli/v3":                 "cmd/*",
+	"github.com/vbauerster/mpb/v8":             "cmd/*",
+	"golang.org/x/term":                        "cmd/*",
+	"golang.org/x/sys":                         "runtime/internal/store runtime/internal/sched kernels/cpu cmd/*",
+	"golang.org/x/text":                        "runtime/internal/jinja runtime/internal/token compiler/internal/vocab",
+	"aead.dev/minisign":                        "manifests cmd/jnsc",
+	"github.com/santhosh-tekuri/jsonschema/v6": "manifests",
+	"github.com/opencontainers/go-digest":      "cmd/jns-get/internal/fetch",
+	"github.com/opencontainers/image-spec":     "cmd/jns-get/internal/fetch",
+	"oras.land/oras-go/v2":                     "cmd/jns-get/internal/fetch",
+	"github.com/prometheus":                    "tests",
+	"github.com/openai/openai-go/v3":           "tests",
+	"github.com/stretchr/testify":              "tests",
+	"pgregory.net/rapid":                       "tests",
+	"github.com/rogpeppe/go-internal":          "tests",
 }
 
 // file is one parsed Go file of the repository, whatever system it is for.

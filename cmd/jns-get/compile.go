@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v3"
+
+	jnscli "jns/cmd/internal/cli"
+	"jns/cmd/internal/progress"
+	"jns/cmd/jns-get/internal/fetch"
+	"jns/compiler"
+	"jns/manifests"
+)
+
+func compileCommand() *cli.Command {
+	return &cli.Command{
+		Name: "compile", Usage: "fetch a model's GGUF and compile it here", ArgsUsage: "NAME",
+		Description: "For machines for which no container is published, or where none can be fetched. The source is compared with the manifest, and so is the\n" +
+			"container if one was published for the same target by the same revision of the compiler.",
+		Flags: append(append(manifestFlags(), sourceFlags()...),
+			&cli.StringFlag{Name: "source", Usage: "a GGUF `FILE` that is here already (any part of a split model)"}),
+		Action: compile,
+	}
+}
+
+func compile(ctx context.Context, c *cli.Command) error {
+	if err := jnscli.Args(c, 0, 1, "jns-get compile takes one name, or --manifest FILE|ADDRESS"); err != nil {
+		return err
+	}
+	if c.Args().Len() == 0 && c.String("manifest") == "" {
+		return jnscli.Usagef("jns-get compile takes one name, or --manifest FILE|ADDRESS")
+	}
+	f, err := compilable(ctx, c)
+	if err != nil {
+		return err
+	}
+	target := c.String("target")
+	if target == "" {
+		target = f.Target
+	}
+	out := c.String("output")
+	dir := "."
+	if st, err := os.Stat(out); out != "" && err == nil && st.IsDir() {
+		dir, out = out, ""
+	}
+	source, err := f.fetchSource(ctx, c, dir)
+	if err != nil {
+		return err
+	}
+	if out == "" && target == f.Target {
+		out = filepath.Join(dir, f.Container.File)
+	}
+	bars := progress.New()
+	rep, err := compiler.Compile(ctx, compiler.Options{
+		Source: source, Output: out, Target: target, KeepUnknown: f.Compiler.Options == "keep-unknown=true",
+		Progress: func(p compiler.Progress) { bars.Show(p.Phase, p.Done, p.Total) },
+	})
+	bars.Close(err)
+	if err != nil {
+		return err
+	}
+	verdict := "no container was published for target " + rep.Explanation.Target
+	same := f.Target == rep.Explanation.Target
+	if same {
+		if verdict, err = f.compare(rep); err != nil {
+			return err
+		}
+	}
+	if c.Bool("json") {
+		return jnscli.JSON(stdout, map[string]any{"output": rep.Output, "bytes": rep.Bytes, "root_digest": manifests.Digest(rep.Root), "published": same, "verdict": verdict})
+	}
+	fmt.Fprintln(os.Stderr, verdict)
+	_, err = fmt.Fprintf(stdout, "%x  %s\n", rep.Root, rep.Output)
+	return err
+}
+
+// compilable finds a manifest of the model: of the target asked for if there is one, else of any, since they have the same source.
+func compilable(ctx context.Context, c *cli.Command) (*found, error) {
+	f, err := findManifest(ctx, c, c.Args().First())
+	if err == nil || c.String("manifest") != "" {
+		return f, err
+	}
+	all, e := manifests.All()
+	if e != nil {
+		return nil, e
+	}
+	for _, p := range all {
+		if p.Name == c.Args().First() && !c.Bool("require-signature") {
+			return &found{Manifest: p.Manifest, local: true, beside: func(string) string { return "" }}, nil
+		}
+	}
+	return nil, err
+}
+
+// fetchSource puts the source's files into a directory, or compares those at hand, and gives the path of the first.
+func (f *found) fetchSource(ctx context.Context, c *cli.Command, dir string) (string, error) {
+	given := c.String("source")
+	first := ""
+	for i := range f.Source.Files {
+		s := &f.Source.Files[i]
+		path := filepath.Join(dir, s.File)
+		if given != "" {
+			path = filepath.Join(filepath.Dir(given), s.File)
+			if len(f.Source.Files) == 1 {
+				path = given
+			}
+		}
+		if first == "" {
+			first = path
+		}
+		o, end, err := fetchOptions(c, f.local)
+		if err != nil {
+			return "", err
+		}
+		spec := f.sourceSpec(c, s, path)
+		if given != "" {
+			_, err = fetch.Verify(ctx, spec, o)
+		} else {
+			_, err = fetch.Get(ctx, spec, o)
+		}
+		end(err)
+		if err != nil {
+			return "", fmt.Errorf("source %s: %w", s.File, err)
+		}
+	}
+	return first, nil
+}
+
+// compare holds what was compiled against what was published.
+func (f *found) compare(rep *compiler.Report) (string, error) {
+	if rep.Root == [32]byte(f.Container.Root) {
+		sum, err := fileSHA256(rep.Output)
+		if err != nil {
+			return "", err
+		}
+		if sum != f.Container.SHA256 {
+			return "", fmt.Errorf("%s: %w: the root digest is the published one, the file's SHA-256 is not", rep.Output, errDiffers)
+		}
+		return "the container is the published one, byte for byte", nil
+	}
+	if f.Compiler.Revision != compiler.OutputRevision {
+		return fmt.Sprintf("the published container is by compiler revision %d, this is revision %d: not compared", f.Compiler.Revision, compiler.OutputRevision), nil
+	}
+	return "", fmt.Errorf("%s: %w: root digest %x, published is %s; jnsc repro says where", rep.Output, errDiffers, rep.Root, f.Container.Root)
+}
+
+func fileSHA256(path string) (d manifests.Digest, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return d, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return d, err
+	}
+	return manifests.Digest(h.Sum(nil)), nil
+}
