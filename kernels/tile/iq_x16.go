@@ -114,6 +114,14 @@ func gather(x uint32) uint32 {
 	return (x | x>>6 | x>>12 | x>>18) & 255
 }
 
+// spreadFours moves four 3-bit numbers to the low bits of four bytes, gatherFours brings them back; spreadBits and gatherBits do so with four bits.
+func spreadFours(x uint32) uint32 { return x&7 | x<<5&(7<<8) | x<<10&(7<<16) | x<<15&(7<<24) }
+
+func gatherFours(x uint32) uint32 { return x&7 | x>>5&(7<<3) | x>>10&(7<<6) | x>>15&(7<<9) }
+
+func spreadBits(x uint32) uint32 { return x & 15 * 0x00204081 & 0x01010101 }
+func gatherBits(x uint32) uint32 { return x & 0x01010101 * 0x01020408 >> 24 & 15 }
+
 // iqBlock describes a layout by how it moves one block of one row.
 type iqBlock struct {
 	bytes, s0, s1 int
@@ -188,30 +196,32 @@ func allSigns(w uint32) (signs uint32) {
 
 func someSigns(x uint32) uint32 { return x&127 | x>>1&(127<<7) | x>>2&(127<<14) | x>>3&(127<<21) }
 
-// signOrder moves bit e to bit to[e].
-type signOrder [32]uint8
+// signOrder moves signs to their places and back, a byte at a time.
+type signOrder struct{ to, from [4][256]uint32 }
 
-func (o *signOrder) put(x uint32) (v uint32) {
-	for e, to := range o {
-		v |= x >> e & 1 << to
+func newSignOrder(place func(e int) int) *signOrder {
+	o := new(signOrder)
+	for e := range 32 {
+		p := place(e)
+		for x := range 256 {
+			o.to[e>>3][x] |= uint32(x) >> (e & 7) & 1 << p
+			o.from[p>>3][x] |= uint32(x) >> (p & 7) & 1 << e
+		}
 	}
-	return v
+	return o
 }
 
-func (o *signOrder) take(v uint32) (x uint32) {
-	for e, to := range o {
-		x |= v >> to & 1 << e
-	}
-	return x
+func moveBits(t *[4][256]uint32, x uint32) uint32 {
+	return t[0][x&255] | t[1][x>>8&255] | t[2][x>>16&255] | t[3][x>>24]
 }
 
-var signs2, signs3 = func() (a, b signOrder) {
-	for e := range a {
-		a[e] = uint8(e&^7 + IQ2Place(e>>2&1, e&3))
-		b[e] = uint8(e>>2&3*8 + IQ3Place(e>>4, e&3))
-	}
-	return a, b
-}()
+func (o *signOrder) put(x uint32) uint32  { return moveBits(&o.to, x) }
+func (o *signOrder) take(v uint32) uint32 { return moveBits(&o.from, v) }
+
+var (
+	signs2 = newSignOrder(func(e int) int { return e&^7 + IQ2Place(e>>2&1, e&3) })
+	signs3 = newSignOrder(func(e int) int { return e>>2&3*8 + IQ3Place(e>>4, e&3) })
+)
 
 var (
 	IQ1_Sx16 = iqBlock{50, IQx16D, IQ1_Sx16Block, packIQ1_S, unpackIQ1_S, ""}.layout(32, "iq1_sx16", IQ1_S)
@@ -443,10 +453,7 @@ func packIQ3_XXSL(src, d0 []byte, d1 items) {
 		signs := allSigns(w)
 		head |= w >> 28 << (4 * j)
 		for t := range 8 {
-			p, v := uint32(BookIQ3XXS.Points[src[2+8*j+t]]), uint32(0)
-			for c := range 4 {
-				v |= (p>>(3*c)&7 | signs>>(4*t+c)&1<<3) << (8 * c)
-			}
+			v := spreadFours(uint32(BookIQ3XXS.Points[src[2+8*j+t]])) | spreadBits(signs>>(4*t))<<3
 			d.putFours(t, v)
 		}
 	}
@@ -461,13 +468,8 @@ func unpackIQ3_XXSL(src, d0 []byte, d1 items) {
 		signs := uint32(0)
 		for t := range 8 {
 			v := d.get(t&3) >> (t >> 2 * 4)
-			p := uint16(0)
-			for c := range 4 {
-				n := v >> (8 * c) & 15
-				p |= uint16(n&7) << (3 * c)
-				signs |= n >> 3 << (4*t + c)
-			}
-			src[2+8*j+t] = byte(BookIQ3XXS.find(p))
+			signs |= gatherBits(v>>3) << (4 * t)
+			src[2+8*j+t] = byte(BookIQ3XXS.find(uint16(gatherFours(v))))
 		}
 		le.PutUint32(src[66+4*j:], someSigns(signs)|head>>(4*j)<<28)
 	}
@@ -480,12 +482,9 @@ func packIQ3_S(src, d0 []byte, d1 items) {
 		d := d1.from(IQ3NHead + IQ3NSub*j)
 		high, signs := src[66+j], le.Uint32(src[74+4*j:])
 		for t := range 8 {
-			p := uint32(BookIQ3S.Points[int(src[2+8*j+t])|int(high>>t&1)<<8])
-			v := uint32(0)
-			for c := range 4 {
-				n := p>>(3*c)&7 + 8
-				v |= (n ^ -(signs>>(4*t+c)&1)&15) << (8 * c) // 8+l becomes 7−l
-			}
+			p := BookIQ3S.Points[int(src[2+8*j+t])|int(high>>t&1)<<8]
+			// 8 + level, or 7 − level, which is all four bits the other way
+			v := spreadFours(uint32(p)) + 0x08080808 ^ spreadBits(signs>>(4*t))*15
 			d.putFours(t, v)
 		}
 	}
@@ -499,14 +498,9 @@ func unpackIQ3_S(src, d0 []byte, d1 items) {
 		high, signs := byte(0), uint32(0)
 		for t := range 8 {
 			v := d.get(t&3) >> (t >> 2 * 4)
-			p := uint16(0)
-			for c := range 4 {
-				n := v >> (8 * c) & 15
-				neg := n>>3 ^ 1
-				signs |= neg << (4*t + c)
-				p |= uint16((n^-neg)&7) << (3 * c)
-			}
-			i := BookIQ3S.find(p)
+			neg := ^v >> 3 & 0x01010101
+			signs |= gatherBits(neg) << (4 * t)
+			i := BookIQ3S.find(uint16(gatherFours(v ^ neg*15)))
 			src[2+8*j+t] = byte(i)
 			high |= byte(i>>8&1) << t
 		}
