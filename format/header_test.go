@@ -62,7 +62,7 @@ func TestNumbersOnDiskNeverChange(t *testing.T) {
 		require.Equal(t, k, format.NewParams(k).Kind())
 		require.Equal(t, uint16(1), format.OpVersion(k))
 	}
-	require.Nil(t, format.NewParams(format.OpMix+1))
+	require.Nil(t, format.NewParams(format.OpWKV+1))
 	require.Equal(t, []any{1, 2, 3, 4}, []any{int(format.ElemF32), int(format.ElemQ8X), int(format.ElemRoute), int(format.ElemQ8X2)})
 	require.Equal(t, []any{128, 64, 4096, 65536, 1 << 20}, []any{format.TensorRecord, format.SlotRecord, format.SlotAlign, format.SectionAlign, format.ChunkSize})
 }

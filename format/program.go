@@ -120,6 +120,8 @@ const (
 	OpHeadMatMul OpKind = 19 // a matrix for each head
 	OpJoin       OpKind = 20 // groups of two buffers one behind the other
 	OpMix        OpKind = 21 // sums of runs with weights
+	OpAffine     OpKind = 22 // product with a vector, and sum
+	OpWKV        OpKind = 23 // RWKV's seventh state update, with state
 )
 
 // None marks an absent buffer, tensor or table in an operand.
@@ -240,6 +242,8 @@ type AttentionParams struct {
 	// All: a row sees later positions too; its session then is computed as a whole, in one batch. Reach: only those at most so far away, before and behind; 0: all.
 	All   bool
 	Reach uint32
+	// Chunked: the state's window does not slide: a row sees positions from the last multiple of Window on.
+	Chunked bool
 }
 
 // Activation functions.
@@ -277,6 +281,8 @@ const (
 	ElementRescale uint8 = 5
 	// Out = max(0, A − mean(A) − Scale·σ), σ² = Σ(A − mean)²/(n−1); at least two elements.
 	ElementCutoff uint8 = 6
+	// Out[g] = Σ A·B over run g of len(A)/len(Out) elements.
+	ElementDot uint8 = 7
 )
 
 // ElementParams: see the kinds. Out may be A or B.
@@ -360,17 +366,19 @@ type SliceParams struct {
 	From, Width, Stride uint32 // Width divides the length of Out
 }
 
-// TemperParams: X = X·Factors[min(⌊position/Step⌋, last)], in place.
+// TemperParams: X = X·Factors[min(⌊(position + Offset)/Step⌋, last)], in place.
 type TemperParams struct {
 	_ struct{} `cbor:",toarray"`
 
 	X       uint32
 	Step    uint32
 	Factors []float32
+	Offset  uint32
 }
 
 // ConvParams: Out[c] = act(Σ_k W[c][k]·X_(t−Taps+1+k)[c] + Bias[c]) over the last Taps positions of a session, those before its first being 0. State holds
-// the last Taps−1 inputs, oldest first: KVHeads 1, KeyDim Taps−1, ValDim channels. W is a float32 vector of channels × Taps elements. Act: an activation or 0.
+// the last Taps−1 inputs, oldest first: KVHeads 1, KeyDim Taps−1, ValDim channels. W is a float32 vector of channels × Taps elements, or None: then
+// Taps is 2 and Out is the input before less the present one. Act: an activation or 0.
 type ConvParams struct {
 	_ struct{} `cbor:",toarray"`
 
@@ -444,6 +452,30 @@ type JoinParams struct {
 	Shared    bool // B has a single group
 }
 
+// AffineParams: Out = A·W[From …] + B. W is a vector; B may be None. Out may be B, and A where B is None.
+type AffineParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	A, B, Out uint32
+	W         uint32
+	From      uint32
+}
+
+// WKVParams: RWKV's seventh state update. Per head h, with γ_j = exp(−0.606531·sigmoid(W[h][j])):
+//
+//	d[i] = Σ_j A[h][j]·S[j][i], S[j][i] = S[j][i]·γ_j + K[h][j]·V[h][i] + B[h][j]·d[i], Out[h][i] = Σ_j R[h][j]·S[j][i]
+//
+// State: KVHeads Heads, KeyDim and ValDim Dim.
+type WKVParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	R, W, K, V, A, B, Out uint32
+	State                 uint32
+	Heads, Dim            uint32
+}
+
+func (*AffineParams) Kind() OpKind     { return OpAffine }
+func (*WKVParams) Kind() OpKind        { return OpWKV }
 func (*ConvParams) Kind() OpKind       { return OpConv }
 func (*ScanParams) Kind() OpKind       { return OpScan }
 func (*DeltaParams) Kind() OpKind      { return OpDelta }

@@ -76,6 +76,10 @@ func NewParams(k OpKind) Params {
 		return new(JoinParams)
 	case OpMix:
 		return new(MixParams)
+	case OpAffine:
+		return new(AffineParams)
+	case OpWKV:
+		return new(WKVParams)
 	}
 	return nil
 }
@@ -84,7 +88,7 @@ var opNames = map[OpKind]string{
 	OpRows: "rows", OpNorm: "norm", OpQuantize: "quantize", OpMatMul: "matmul", OpRope: "rope", OpKVAppend: "kv_append",
 	OpAttention: "attention", OpActivation: "activation", OpElement: "element", OpSelect: "select", OpRoute: "route",
 	OpExperts: "experts", OpSoftCap: "soft_cap", OpSlice: "slice", OpTemper: "temper",
-	OpConv: "conv", OpScan: "scan", OpDelta: "delta", OpHeadMatMul: "head_matmul", OpJoin: "join", OpMix: "mix",
+	OpConv: "conv", OpScan: "scan", OpDelta: "delta", OpHeadMatMul: "head_matmul", OpJoin: "join", OpMix: "mix", OpAffine: "affine", OpWKV: "wkv",
 }
 
 // String gives the operation's name as messages and the dump spell it.

@@ -117,14 +117,14 @@ func operand(p *Program, tensors Tensors, k OpKind, name string, f reflect.Value
 	switch {
 	case n == None:
 		return "-"
-	case name == "W" || name == "Bias" || name == "Sinks" || expert:
+	case name == "W" && k != OpWKV || name == "Bias" || name == "Sinks" || expert:
 		if int(n) < tensors.Len() {
 			return fmt.Sprintf("%q", tensors.At(int(n)).Name)
 		}
 		return fmt.Sprintf("#%d", n)
 	}
 	switch name {
-	case "State", "Table", "Heads", "HeadDim", "KeyHeads", "KeyDim", "ValDim", "N", "Taps", "Groups", "Experts", "Top", "TopGroups", "From", "Rows", "Cols", "Width", "Stride", "Step", "Reach":
+	case "State", "Table", "Heads", "HeadDim", "KeyHeads", "KeyDim", "ValDim", "N", "Taps", "Dim", "Offset", "Groups", "Experts", "Top", "TopGroups", "From", "Rows", "Cols", "Width", "Stride", "Step", "Reach":
 		return fmt.Sprint(n)
 	}
 	return bufferText(p, n)

@@ -100,6 +100,8 @@ type Vec struct {
 	ScanStep     func(s, x, b, c []float32, decay float32, y []float32)
 	ScanChannels func(s, a []float32, stride int, delta, x, b, c, y []float32)
 	DeltaStep    func(s, q, k, v, decay []float32, beta float32, d, o []float32)
+	WKVStep      func(s, r, decay, k, v, a, b, d, o []float32)
+	Dot          func(a, b []float32) float32
 }
 
 // NewRouteScratch makes scratch for Route.

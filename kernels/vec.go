@@ -31,6 +31,8 @@ var scalarVec = Vec{
 	ScanStep:     scalar.ScanStep,
 	ScanChannels: scalar.ScanChannels,
 	DeltaStep:    scalar.DeltaStep,
+	WKVStep:      scalar.WKVStep,
+	Dot:          scalar.Dot,
 }
 
 // VecFor gives the complete table of a set; the caller must have made sure that the machine has it (cpu.Selected). A set without vector

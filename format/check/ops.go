@@ -58,6 +58,10 @@ func (k *checker) op(op format.Op) error {
 		err = k.headMatMul(p, &o)
 	case *format.JoinParams:
 		err = k.join(p, &o)
+	case *format.AffineParams:
+		err = k.affine(p, &o)
+	case *format.WKVParams:
+		err = k.wkv(p, &o)
 	default:
 		return unsupported("kind %d is unknown", op.Kind)
 	}
@@ -276,7 +280,7 @@ func (k *checker) attention(p *format.AttentionParams, o *operands) error {
 	if p.Heads == 0 || p.Heads > MaxHeads || p.Heads%s.KVHeads != 0 || p.SoftCap < 0 {
 		return corrupt("%d heads over %d heads of keys, soft cap %g", p.Heads, s.KVHeads, p.SoftCap)
 	}
-	if p.All && s.Window != 0 || !p.All && p.Reach != 0 {
+	if p.All && s.Window != 0 || !p.All && p.Reach != 0 || p.Chunked && s.Window == 0 {
 		return corrupt("a window of %d and a reach of %d", s.Window, p.Reach)
 	}
 	o.read(p.Q)
@@ -313,6 +317,9 @@ func activation(act uint8) error {
 }
 
 func (k *checker) element(p *format.ElementParams, o *operands) error {
+	if p.Element == format.ElementDot {
+		return k.dot(p, o)
+	}
 	n := k.length(p.A)
 	if err := first(k.buffer(p.A, format.ElemF32, n), k.buffer(p.Out, format.ElemF32, n), finite(p.Scale)); err != nil {
 		return err

@@ -49,10 +49,13 @@ func (k *checker) conv(p *format.ConvParams, o *operands) error {
 			return corrupt("activation %d needs two inputs", p.Act)
 		}
 	}
+	if p.W == format.None && (p.Taps != 2 || p.Bias != format.None || p.Act != 0) {
+		return corrupt("a difference with %d taps, bias %d, function %d", p.Taps, p.Bias, p.Act)
+	}
 	o.read(p.X)
 	o.write(p.Out)
 	return first(k.buffer(p.X, format.ElemF32, n), k.buffer(p.Out, format.ElemF32, n), k.recurrent(p.State, 1, uint64(p.Taps)-1, n),
-		k.vector(p.W, n*uint64(p.Taps)), k.optionalVector(p.Bias, n))
+		k.optionalVector(p.W, n*uint64(p.Taps)), k.optionalVector(p.Bias, n))
 }
 
 func (k *checker) scan(p *format.ScanParams, o *operands) error {
@@ -135,4 +138,50 @@ func (k *checker) join(p *format.JoinParams, o *operands) error {
 	o.read(p.A, p.B)
 	o.write(p.Out)
 	return first(k.buffer(p.A, format.ElemF32, a), k.buffer(p.B, format.ElemF32, k.length(p.B)), k.buffer(p.Out, format.ElemF32, a+b))
+}
+
+func (k *checker) affine(p *format.AffineParams, o *operands) error {
+	n := k.length(p.A)
+	t, err := k.use(p.W)
+	if err != nil {
+		return err
+	}
+	k.uses[p.W]-- // it is proved below
+	if uint64(p.From)+n > t.Cols {
+		return corrupt("elements %d … %d of vector %q, which has %d", p.From, uint64(p.From)+n, t.Name, t.Cols)
+	}
+	o.read(p.A, p.B)
+	if p.B == format.None {
+		o.write(p.Out, p.A)
+	} else {
+		o.write(p.Out, p.B)
+		if err := k.buffer(p.B, format.ElemF32, n); err != nil {
+			return err
+		}
+	}
+	return first(k.vector(p.W, t.Cols), k.buffer(p.A, format.ElemF32, n), k.buffer(p.Out, format.ElemF32, n))
+}
+
+func (k *checker) wkv(p *format.WKVParams, o *operands) error {
+	heads, dim := uint64(p.Heads), uint64(p.Dim)
+	if heads == 0 || heads > MaxHeads || dim == 0 || dim > MaxHeadDim {
+		return corrupt("%d heads of %d elements", heads, dim)
+	}
+	o.write(p.Out)
+	all := k.buffer(p.Out, format.ElemF32, heads*dim)
+	for _, b := range []uint32{p.R, p.W, p.K, p.V, p.A, p.B} {
+		o.read(b)
+		all = first(all, k.buffer(b, format.ElemF32, heads*dim))
+	}
+	return first(k.recurrent(p.State, heads, dim, dim), all)
+}
+
+func (k *checker) dot(p *format.ElementParams, o *operands) error {
+	n, runs := k.length(p.A), k.length(p.Out)
+	if runs == 0 || n%runs != 0 {
+		return corrupt("%d elements in %d runs", n, runs)
+	}
+	o.read(p.A, p.B)
+	o.write(p.Out)
+	return first(k.buffer(p.A, format.ElemF32, n), k.buffer(p.B, format.ElemF32, n), k.buffer(p.Out, format.ElemF32, runs), finite(p.Scale))
 }

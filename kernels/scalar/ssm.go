@@ -132,3 +132,37 @@ func DeltaStep(s, q, k, v, decay []float32, beta float32, d, o []float32) {
 		}
 	}
 }
+
+// Dot is Σ float32(a·b) in order from +0.
+func Dot(a, b []float32) float32 {
+	var sum float32
+	for i, v := range a {
+		sum = float32(v*b[i]) + sum
+	}
+	return sum
+}
+
+// WKVStep is one position of one head of RWKV's seventh state update. s is len(k) rows of len(v) numbers, decay has len(k) elements; d is scratch of len(v):
+//
+//	d = Σ_j float32(a_j·s_j); s_j = (float32(s_j·decay_j) + float32(v·k_j)) + float32(d·b_j); o = Σ_j float32(s_j·r_j)
+func WKVStep(s, r, decay, k, v, a, b, d, o []float32) {
+	n := len(v)
+	d, o = d[:n], o[:n]
+	clear(d)
+	for j, aj := range a {
+		row := s[j*n : j*n+n]
+		for i, x := range row {
+			d[i] = float32(x*aj) + d[i]
+		}
+	}
+	clear(o)
+	for j, kj := range k {
+		row, g, bj, rj := s[j*n:j*n+n], decay[j], b[j], r[j]
+		for i, x := range v {
+			t := float32(row[i]*g) + float32(x*kj)
+			t += float32(d[i] * bj)
+			row[i] = t
+			o[i] = float32(t*rj) + o[i]
+		}
+	}
+}

@@ -29,11 +29,13 @@ var mixtureForms = map[string]form{
 
 // mix says what a model with experts or recurrent layers has instead of attention and the plain feed-forward part.
 type mix struct {
-	mixer   func(r *reference, l, pos int, x []float64) []float64
-	second  func(r *reference, l int, x []float64) []float64
-	outNorm string
-	layers  int  // 0: that of the recipe
-	rowNorm bool // norms of the whole query and key rows
+	mixer     func(r *reference, l, pos int, x []float64) []float64
+	second    func(r *reference, l int, x []float64) []float64
+	outNorm   string
+	layers    int       // 0: that of the recipe
+	rowNorm   bool      // norms of the whole query and key rows
+	after     [2]string // norms of the parts' results
+	keepInput bool      // of a layer, for the choice of its experts
 }
 
 // remembered is what recurrent layers know of the past.
@@ -41,6 +43,7 @@ type remembered struct {
 	seen    map[string][][]float64 // inputs of convolutions
 	history map[string][]moment
 	states  map[string][][]float64
+	input   []float64
 }
 
 // stepOfMixture is step for these models.
@@ -49,6 +52,9 @@ func (r *reference) stepOfMixture(token, pos int) []float64 {
 	x := r.get("token_embd.weight")[token*d : (token+1)*d]
 	if r.embed != nil {
 		x = scaled(x, r.embed(r.m))
+	}
+	if r.get("token_embd_norm.weight") != nil && r.layerNorm {
+		x = r.norm("token_embd_norm", x)
 	}
 	layers, outNorm := int(r.m.layers), "output_norm"
 	if r.mix.layers != 0 {
@@ -59,15 +65,24 @@ func (r *reference) stepOfMixture(token, pos int) []float64 {
 	}
 	for l := range layers {
 		p := fmt.Sprintf("blk.%d.", l)
+		if r.mix.keepInput {
+			r.memory.input = x
+		}
+		after := func(i int, y []float64) []float64 {
+			if name := r.mix.after[i]; name != "" {
+				y = r.norm(p+name, y)
+			}
+			return scaled(y, r.residual)
+		}
 		y := r.norm(p+"attn_norm", x)
 		if r.mix.mixer != nil {
 			y = r.mix.mixer(r, l, pos, y)
 		} else {
 			y = r.attend(l, pos, y)
 		}
-		x = add(x, scaled(y, r.residual))
+		x = add(x, after(0, y))
 		if r.get(p+r.secondPre+".weight") != nil {
-			x = add(x, scaled(r.mix.second(r, l, r.norm(p+r.secondPre, x)), r.residual))
+			x = add(x, after(1, r.mix.second(r, l, r.norm(p+r.secondPre, x))))
 		}
 	}
 	out := "output"

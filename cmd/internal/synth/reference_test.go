@@ -139,6 +139,30 @@ var forms = map[string]form{
 		}
 		return f, 1.19
 	}},
+	"llama+linear": {freqs: func(*model, int) ([]float64, float64) {
+		f := plainFreqs(32, 1e4)
+		for i := range f {
+			f[i] /= 4
+		}
+		return f, 1
+	}},
+	"llama+factors": {freqs: func(m *model, _ int) ([]float64, float64) {
+		f := plainFreqs(32, 1e4)
+		for i, d := range m.values("rope_freqs.weight") {
+			f[i] /= d
+		}
+		return f, 1
+	}},
+	"llama+yarn": {freqs: func(*model, int) ([]float64, float64) {
+		f := plainFreqs(32, 5e5)
+		turns := func(beta float64) float64 { return 32 * math.Log(128/(beta*2*math.Pi)) / (2 * math.Log(5e5)) }
+		low, high := math.Max(0, math.Floor(turns(32))), math.Ceil(turns(1))
+		for i := range f {
+			keep := 1 - math.Min(1, math.Max(0, (float64(i)-low)/math.Max(0.001, high-low)))
+			f[i] = f[i]/8*(1-keep) + f[i]*keep
+		}
+		return f, 1 + 0.1*math.Log(8)
+	}},
 	"mistral3": {
 		temper: func(_ *model, pos int) float64 { return 1 + 0.1*math.Log(1+math.Floor(float64(pos)/16)) },
 		freqs: func(*model, int) ([]float64, float64) {
@@ -219,7 +243,7 @@ func newReference(m *model, f form) *reference {
 		f.freqs = always(int(m.dim), 1e4)
 	}
 	r := &reference{m, f, map[string][]float64{}, map[int][][]float64{}, map[int][][]float64{}, remembered{}}
-	r.memory = remembered{map[string][][]float64{}, map[string][]moment{}, map[string][][]float64{}}
+	r.memory = remembered{seen: map[string][][]float64{}, history: map[string][]moment{}, states: map[string][][]float64{}}
 	return r
 }
 

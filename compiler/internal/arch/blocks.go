@@ -30,6 +30,9 @@ type Attn struct {
 	Shared  bool                 // no keys and values of its own: those of layer From
 	From    int
 	Unscale bool // scales of the matrices are not used
+	Bare    bool // norms of query and key heads without weight
+	Gate    bool // the sigmoid of attn_gate's product multiplies the output
+	Chunked bool // the window does not slide: positions from its last multiple on
 	NoBias  bool // the bias of attn_output is not used
 	Sinks   bool // attn_sinks, a logit without a value for every head
 }
@@ -74,12 +77,15 @@ func (b *Builder) SelfAttention(x Value, a Attn) Value {
 	if scale == 0 {
 		scale = float32(1 / math.Sqrt(float64(dim)))
 	}
-	p := &format.AttentionParams{State: state, Heads: heads, Scale: scale, SoftCap: a.SoftCap, All: a.All, Reach: a.Reach}
+	p := &format.AttentionParams{State: state, Heads: heads, Scale: scale, SoftCap: a.SoftCap, Chunked: a.Chunked, All: a.All, Reach: a.Reach}
 	var sinks *gguf.Tensor
 	if a.Sinks {
 		sinks = b.Vector("attn_sinks.weight", heads)
 	}
 	y := b.add(Node{Params: p, In: []Value{q}, W: []*gguf.Tensor{sinks}, Name: "attn", Width: heads * val})
+	if a.Gate {
+		y = b.Activate(b.plain(x, "attn_gate", heads*val), y, format.ActSigmoid)
+	}
 	if a.NoBias && b.Has("attn_output.bias") {
 		b.folded("attn_output.bias", b.NEmbed, "bias that this architecture does not use")
 		return b.matmul(y, b.Matrix("attn_output.weight", b.width(y), b.NEmbed), nil, "attn_output", b.scaleOf("attn_output", !a.Unscale))
@@ -128,6 +134,8 @@ func (b *Builder) turned(x Value, name string, a Attn, heads, dim uint32) Value 
 	switch {
 	case a.QKNorm:
 		x = b.HeadNorm(x, name, heads)
+	case a.Bare:
+		x = b.norm(x, format.NormRMS, nil, nil, heads, false, b.Eps)
 	case a.RowNorm:
 		x = b.Norm(x, name)
 	case a.LayerNorm && b.Has(name):

@@ -37,8 +37,12 @@ func (b *Builder) temper() *format.TemperParams {
 	if scale == 0 {
 		return nil
 	}
-	step := b.bounded("rope.scaling.original_context_length", uint64(b.Context), 1, math.MaxUint32)
-	p := &format.TemperParams{Step: step}
+	return b.temperBy(scale, b.bounded("rope.scaling.original_context_length", uint64(b.Context), 1, math.MaxUint32), 0)
+}
+
+// temperBy is 1 + scale·ln(1 + ⌊(position + offset)/step⌋).
+func (b *Builder) temperBy(scale float64, step, offset uint32) *format.TemperParams {
+	p := &format.TemperParams{Step: step, Offset: offset}
 	// As far as four times the trained context.
 	for k := uint64(0); k < maxFactors && k*uint64(step) < 4*uint64(max(b.Context, step)); k++ {
 		ln := zero().Mul(bigLn(newBig(float64(k+1))), newBig(scale))

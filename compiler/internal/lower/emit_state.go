@@ -32,6 +32,20 @@ func (e *emitter) recurrent(n *node) {
 		q.A, q.B = e.read(n.in[0]), e.read(n.in[1])
 		q.Out = e.result(n, nil)
 		e.add(&q)
+	case *format.AffineParams:
+		q := *p
+		q.A, q.B, q.W = e.read(n.in[0]), e.read(n.in[1]), e.weight(n.w, 0)
+		if q.B == format.None {
+			q.Out = e.result(n, n.in[0])
+		} else {
+			q.Out = e.result(n, n.in[1])
+		}
+		e.add(&q)
+	case *format.WKVParams:
+		q := *p
+		q.R, q.W, q.K, q.V, q.A, q.B = e.read(n.in[0]), e.read(n.in[1]), e.read(n.in[2]), e.read(n.in[3]), e.read(n.in[4]), e.read(n.in[5])
+		q.Out = e.result(n, nil)
+		e.add(&q)
 	default:
 		return
 	}

@@ -98,6 +98,7 @@ type attention struct {
 	group      int // query heads of a KV head
 	scale, cap float32
 	sinks      []float32
+	chunked    bool
 	all        bool
 	reach      int
 }
@@ -105,6 +106,7 @@ type attention struct {
 func (m *Model) bindAttention(p *format.AttentionParams) error {
 	a := &attention{q: m.buf(p.Q), out: m.buf(p.Out), state: int(p.State), shape: m.store.Shape(int(p.State)),
 		scale: p.Scale, cap: p.SoftCap, sinks: m.vector(p.Sinks), all: p.All, reach: int(p.Reach)}
+	a.chunked = p.Chunked
 	a.group = int(p.Heads) / a.shape.KVHeads
 	for i := range m.work {
 		s := &m.work[i].attend
@@ -180,6 +182,9 @@ func (a *attention) block(w *worker, r0, r1, kvHead, h0, h1 int) {
 			hi[n] = m.batch[r].Pos + 1
 			if a.shape.Window > 0 {
 				lo[n] = max(0, hi[n]-a.shape.Window)
+				if a.chunked {
+					lo[n] = m.batch[r].Pos / a.shape.Window * a.shape.Window
+				}
 			}
 			if a.all {
 				hi[n] = m.batch[r].Cache.Len()

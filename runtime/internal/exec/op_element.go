@@ -165,6 +165,14 @@ func (m *Model) bindElement(p *format.ElementParams, selected bool) error {
 		m.eachSpan(selected, out.len, func(_ *worker, r, from, to int) {
 			m.vec.Mul(out.f32(r)[from:to], a.f32(r)[from:to], b.f32(r)[from:to])
 		})
+	case format.ElementDot:
+		run := a.len / out.len
+		m.eachRow(selected, func(_ *worker, r int) {
+			x, z, y := a.f32(r), b.f32(r), out.f32(r)
+			for i := range y {
+				y[i] = m.vec.Dot(x[i*run:(i+1)*run], z[i*run:(i+1)*run])
+			}
+		})
 	case format.ElementSpread:
 		run := out.len / b.len
 		m.eachRow(selected, func(_ *worker, r int) {
@@ -271,7 +279,7 @@ func (m *Model) bindMix(p *format.MixParams, selected bool) error {
 func (m *Model) bindTemper(p *format.TemperParams) error {
 	x := m.buf(p.X)
 	m.eachRow(false, func(_ *worker, r int) {
-		f := p.Factors[min(m.batch[r].Pos/int(p.Step), len(p.Factors)-1)]
+		f := p.Factors[min((m.batch[r].Pos+int(p.Offset))/int(p.Step), len(p.Factors)-1)]
 		if f != 1 {
 			m.vec.Scale(x.f32(r), x.f32(r), f)
 		}

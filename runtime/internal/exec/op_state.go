@@ -44,6 +44,9 @@ func transposed(v []float32, rows, cols int) []float32 {
 func (m *Model) bindConv(p *format.ConvParams) error {
 	x, out, state, taps := m.buf(p.X), m.buf(p.Out), int(p.State), int(p.Taps)
 	n := x.len
+	if p.W == format.None {
+		return m.bindDifference(x, out, state)
+	}
 	w, bias := transposed(m.vector(p.W), n, taps), m.vector(p.Bias)
 	m.eachPiece((n+channelRun-1)/channelRun, func(_ *worker, i int) {
 		a, z := i*channelRun, min((i+1)*channelRun, n)
@@ -164,6 +167,58 @@ func (m *Model) bindDelta(p *format.DeltaParams) error {
 			m.vec.Scale(scaled, q.f32(r)[j*dk:(j+1)*dk], p.Scale)
 			m.vec.DeltaStep(m.numbers(r, state)[h*dk*dv:(h+1)*dk*dv], scaled, k.f32(r)[j*dk:(j+1)*dk], v.f32(r)[h*dv:(h+1)*dv], g,
 				kernels.Sigmoid(beta.f32(r)[h]), d, out.f32(r)[h*dv:(h+1)*dv])
+		}
+	})
+	return nil
+}
+
+// bindDifference gives the input before less the present one.
+func (m *Model) bindDifference(x, out *buffer, state int) error {
+	n := x.len
+	m.eachPiece((n+channelRun-1)/channelRun, func(_ *worker, i int) {
+		a, z := i*channelRun, min((i+1)*channelRun, n)
+		for r := range m.n {
+			before, in := m.numbers(r, state)[a:z], x.f32(r)[a:z]
+			m.vec.AddScaled(out.f32(r)[a:z], before, in, -1)
+			copy(before, in)
+		}
+	})
+	return nil
+}
+
+func (m *Model) bindAffine(p *format.AffineParams, selected bool) error {
+	a, b, out := m.buf(p.A), m.buf(p.B), m.buf(p.Out)
+	w := m.vector(p.W)[p.From:]
+	m.eachSpan(selected, out.len, func(_ *worker, r, from, to int) {
+		y := out.f32(r)[from:to]
+		if b == nil {
+			m.vec.Mul(y, a.f32(r)[from:to], w[from:to])
+			return
+		}
+		copy(y, b.f32(r)[from:to])
+		m.vec.MulAdd(y, a.f32(r)[from:to], w[from:to])
+	})
+	return nil
+}
+
+// decayOf is what RWKV multiplies with the sigmoid that makes a decay.
+const decayOf = -0.606531
+
+func (m *Model) bindWKV(p *format.WKVParams) error {
+	r, w, k, v, a, b, out := m.buf(p.R), m.buf(p.W), m.buf(p.K), m.buf(p.V), m.buf(p.A), m.buf(p.B), m.buf(p.Out)
+	state, n := int(p.State), int(p.Dim)
+	for i := range m.work {
+		m.work[i].need(2 * n)
+	}
+	m.eachPiece(int(p.Heads), func(t *worker, h int) {
+		decay, d := t.scratch[:n], t.scratch[n:2*n]
+		from, to := h*n, (h+1)*n
+		for i := range m.n {
+			for j, x := range w.f32(i)[from:to] {
+				decay[j] = kernels.Exp(float32(decayOf * kernels.Sigmoid(x)))
+			}
+			m.vec.WKVStep(m.numbers(i, state)[h*n*n:(h+1)*n*n], r.f32(i)[from:to], decay, k.f32(i)[from:to], v.f32(i)[from:to], a.f32(i)[from:to], b.f32(i)[from:to],
+				d, out.f32(i)[from:to])
 		}
 	})
 	return nil

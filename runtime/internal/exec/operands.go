@@ -35,6 +35,8 @@ func weightsOf(p format.Params) []uint32 {
 		add(p.A, p.Bias)
 	case *format.HeadMatMulParams:
 		add(p.W)
+	case *format.AffineParams:
+		add(p.W)
 	}
 	return all
 }

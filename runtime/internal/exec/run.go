@@ -174,6 +174,10 @@ func (m *Model) bindOps() error {
 			err = m.bindHeadMatMul(p, selected)
 		case *format.JoinParams:
 			err = m.bindJoin(p, selected)
+		case *format.AffineParams:
+			err = m.bindAffine(p, selected)
+		case *format.WKVParams:
+			err = m.bindWKV(p)
 		default:
 			err = fmt.Errorf("%w: operation kind %d", format.ErrUnsupported, m.prog.Ops[i].Kind)
 		}

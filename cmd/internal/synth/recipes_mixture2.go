@@ -1,0 +1,129 @@
+package main
+
+func init() {
+	for name, f := range mixtures2 {
+		recipes[name] = f
+	}
+}
+
+// mixtures2 are more recipes of models with experts or recurrent layers.
+var mixtures2 = map[string]func(m *model){
+	"hunyuan-moe": func(m *model) {
+		m.set("expert_shared_feed_forward_length", m.ff)
+		m.mixture(moe{width: m.ff})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.headNorms(p, m.dim)
+			m.norm(p+"ffn_norm", false)
+			m.second(p, i)
+			m.shared(p, m.ff)
+		})
+	},
+	"bailingmoe": func(m *model) {
+		m.ff = 160
+		m.mixture(moe{shared: 2, renormalise: true})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.norm(p+"ffn_norm", false)
+			m.second(p, i)
+		})
+	},
+	"afmoe": func(m *model) {
+		m.set("attention.sliding_window", 16)
+		m.mixture(moe{leading: 1, shared: 1, gating: 2, bias: true, renormalise: true, scale: 1.5})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.mat(p+"attn_gate.weight", 1, m.embd, m.heads*m.dim)
+			m.headNorms(p, m.dim)
+			m.norm(p+"post_attention_norm", false)
+			m.norm(p+"ffn_norm", false)
+			m.second(p, i)
+			m.norm(p+"post_ffw_norm", false)
+		})
+	},
+	"exaone-moe": func(m *model) {
+		m.set("attention.sliding_window", 16)
+		m.mixture(moe{leading: 1, shared: 1, gating: 2, bias: true, renormalise: true, scale: 1.5})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.headNorms(p, m.dim)
+			m.norm(p+"ffn_norm", false)
+			m.second(p, i)
+		})
+	},
+	"smallthinker": func(m *model) {
+		m.mixture(moe{gating: 2})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.norm(p+"ffn_norm", false)
+			m.second(p, i)
+		})
+	},
+	"grok": func(m *model) {
+		m.mixture(moe{})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.norm(p+"attn_output_norm", false)
+			m.norm(p+"ffn_norm", false)
+			m.gated(p)
+			m.second(p, i)
+			m.norm(p+"layer_output_norm", false)
+		})
+	},
+	"llama4": func(m *model) {
+		m.set("interleave_moe_layer_step", 2)
+		m.mixture(moe{})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.norm(p+"ffn_norm", false)
+			if i%2 == 0 {
+				m.gated(p)
+			} else {
+				m.second(p, i)
+				m.shared(p, m.width)
+			}
+		})
+	},
+	"rwkv7": func(m *model) {
+		m.heads, m.kvHeads = 0, 0
+		const low = 16
+		n := m.embd
+		m.basics("attention.layer_norm_epsilon")
+		m.set("wkv.head_size", 64) // as all models have it
+		m.set("token_shift_count", 2)
+		for _, s := range []string{"decay", "iclr", "value_residual_mix", "gate"} {
+			m.set("attention."+s+"_lora_rank", low)
+		}
+		m.outside(true, true)
+		m.norm("token_embd_norm", true)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", true)
+			m.norm(p+"attn_norm_2", true)
+			for _, s := range []string{"w", "a", "v"} {
+				m.vec(p+"time_mix_"+s+"0.weight", 0, 0.3, n)
+				m.mat(p+"time_mix_"+s+"1.weight", 1, n, low)
+				m.mat(p+"time_mix_"+s+"2.weight", 1, low, n)
+			}
+			m.mat(p+"time_mix_g1.weight", 1, n, low)
+			m.mat(p+"time_mix_g2.weight", 1, low, n)
+			m.vec(p+"time_mix_lerp_fused.weight", 0.5, 0.2, n, 1, 1, 6)
+			m.vec(p+"time_mix_k_k.weight", 1, 0.2, n)
+			m.vec(p+"time_mix_k_a.weight", 1, 0.2, n)
+			m.vec(p+"time_mix_r_k.weight", 0, 0.3, n)
+			for _, s := range []string{"key", "value", "receptance", "output"} {
+				m.mat(p+"time_mix_"+s+".weight", 1, n, n)
+			}
+			m.norm(p+"time_mix_ln", true)
+			m.vec(p+"channel_mix_lerp_k.weight", 0.5, 0.2, n, 1, 1)
+			m.mat(p+"channel_mix_key.weight", 1, n, m.ff)
+			m.mat(p+"channel_mix_value.weight", 1, m.ff, n)
+		})
+	},
+}
