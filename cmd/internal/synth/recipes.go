@@ -18,9 +18,25 @@ var recipes = map[string]func(m *model){
 	"smollm3":   llamaLike,
 	"ernie4_5":  llamaLike,
 	"internlm2": llamaLike,
-	"exaone":    llamaLike,
-	"xverse":    llamaLike,
-	"deci":      llamaLike,
+	"llama+linear": func(m *model) {
+		llamaLike(m)
+		m.set("rope.scaling.type", "linear")
+		m.set("rope.scaling.factor", 4.0)
+	},
+	"llama+factors": func(m *model) { // Llama 3.1's
+		llamaLike(m)
+		m.vec("rope_freqs.weight", 3, 0.5, m.dim/2)
+	},
+	"llama+yarn": func(m *model) {
+		llamaLike(m)
+		m.set("rope.freq_base", 5e5)
+		m.set("rope.scaling.type", "yarn")
+		m.set("rope.scaling.factor", 8.0)
+		m.set("rope.scaling.original_context_length", 128)
+	},
+	"exaone": llamaLike,
+	"xverse": llamaLike,
+	"deci":   llamaLike,
 	"baichuan": func(m *model) {
 		m.layers = 32 // how its size is told
 		m.embd, m.heads, m.kvHeads, m.dim, m.ff = 64, 2, 2, 32, 96

@@ -136,7 +136,7 @@ func TestPositionsBeyondTheTrainedContext(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	for _, name := range []string{"mistral3", "glm4+sections", "hunyuan-dense"} {
+	for _, name := range []string{"mistral3", "glm4+sections", "hunyuan-dense", "phi3", "llama+linear", "llama+factors", "llama+yarn", "gemma2"} {
 		m, path := compiled(t, name)
 		tokens := someTokens(300)
 		ref := newReference(m, forms[name])
@@ -178,5 +178,44 @@ func TestTheRoomOfASessionChoosesAmongRotationFactors(t *testing.T) {
 		for i, l := range logits(t, path, engine.Options{Context: context}, tokens) {
 			requireNear(t, ref.step(int(tokens[i]), i), l, i)
 		}
+	}
+}
+
+// A prompt that shares its beginning with what a session has seen gets the bits of a session of its own, whether the beginning ends within a window of the
+// end, where its keys and values are still there, or so far back that a window has dropped them.
+func TestReusedPrefixesAndForksChangeNoBit(t *testing.T) {
+	for _, name := range []string{"gemma2", "gemma4", "gemma3n", "starcoder"} {
+		t.Run(name, func(t *testing.T) {
+			_, path := compiled(t, name)
+			e, err := engine.Open(path, engine.Options{Threads: 2, Batch: 32})
+			require.NoError(t, err)
+			defer e.Close()
+			last := func(s *engine.Session, tokens []int32) (out []float32) {
+				require.NoError(t, s.Eval(context.Background(), tokens, nil, func(_ int, l []float32) error {
+					out = slices.Clone(l)
+					return nil
+				}))
+				return out
+			}
+			seen, other := someTokens(220), someTokens(30)
+			for _, shared := range []int{219, 212, 204, 200, 150, 130, 5, 0} { // the window is 16 wide
+				prompt := append(slices.Clone(seen[:shared]), other...)
+				prompt[shared] = seen[shared] ^ 1
+				fresh := e.NewSession()
+				want := last(fresh, prompt)
+				fresh.Close()
+				s := e.NewSession()
+				last(s, seen)
+				fork := s.Fork()
+				left, err := s.Reuse(prompt)
+				require.NoError(t, err)
+				require.Equal(t, want, last(s, left), "%d tokens shared", shared)
+				s.Close()
+				left, err = fork.Reuse(prompt)
+				require.NoError(t, err)
+				require.Equal(t, want, last(fork, left), "%d tokens shared, in a fork", shared)
+				fork.Close()
+			}
+		})
 	}
 }
