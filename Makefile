@@ -119,3 +119,14 @@ bench-peer: build ## speed beside llama.cpp, alternating, same file, same thread
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf bin
+
+## Streaming
+
+# SHAPE=small takes seconds, eighth a gigabyte of disk twice, full 17 GB. CGROUP=/sys/fs/cgroup/memory limits each run to its grant (control groups of version 1, as root).
+SHAPE      ?= full
+STREAM_DIR ?= $(MODELS)
+
+.PHONY: stream-test
+stream-test: build ## a mixture of 128 experts in an eighth, a quarter and a half of its size: same bits, within the grant; SHAPE=small|eighth|full
+	go build -trimpath -o bin/streamtest ./cmd/internal/streamtest
+	bin/streamtest -shape $(SHAPE) -dir "$(STREAM_DIR)" -jnsc bin/jnsc -jns-run bin/jns-run $(if $(CGROUP),-cgroup $(CGROUP))

@@ -32,8 +32,9 @@ var policy = map[string]string{
 	"kernels/arg":        "",
 	"kernels/cpu":        "",
 	"kernels/amd64":      "",
+	"kernels/arm64":      "",
 	"kernels/scalar":     "kernels/tile kernels/arg",
-	"kernels":            "kernels/tile kernels/arg kernels/cpu kernels/scalar kernels/amd64",
+	"kernels":            "kernels/tile kernels/arg kernels/cpu kernels/scalar kernels/amd64 kernels/arm64",
 	"kernels/kerneltest": "kernels kernels/tile kernels/arg kernels/cpu kernels/scalar",
 
 	// The compiler. Only its face is public.
@@ -76,6 +77,7 @@ var policy = map[string]string{
 	"cmd/internal/agree":         "compiler runtime/engine format cmd/internal/cli cmd/internal/peer/child",
 	"cmd/internal/peer":          "cmd/internal/peer/child cmd/internal/cli",
 	"cmd/internal/synth":         "",
+	"cmd/internal/streamtest":    "",
 	"cmd/internal/peer/child":    "",
 }
 

@@ -3,6 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +27,7 @@ func generateFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "stop", Usage: "end when this text comes; may be given several times"},
 		&cli.BoolFlag{Name: "ignore-eos", Usage: "go on after the model's end-of-text token"},
 		&cli.BoolFlag{Name: "receipt", Usage: "print what really ran to standard error"},
+		&cli.BoolFlag{Name: "logits-digest", Usage: "add the SHA-256 of all logits to the document of --json"},
 	}
 }
 
@@ -34,6 +38,7 @@ type output struct {
 	Text         string         `json:"text"`
 	FinishReason string         `json:"finish_reason"`
 	Timings      timings        `json:"timings"`
+	LogitsDigest string         `json:"logits_digest,omitempty"`
 	Receipt      engine.Receipt `json:"receipt"`
 }
 
@@ -95,6 +100,10 @@ func answer(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 			out.WriteString(piece)
 			return out.Flush()
 		}}
+	digest := sha256.New()
+	if c.Bool("logits-digest") {
+		r.Logits = func(l []float32) { binary.Write(digest, binary.LittleEndian, l) }
+	}
 	res, err := s.Generate(ctx, r)
 	if err != nil && !(errors.Is(err, context.Canceled) && res != nil) {
 		return err
@@ -114,6 +123,9 @@ func answer(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 			res.Tokens = []int32{}
 		}
 		o := output{PromptTokens: res.PromptTokens, Tokens: res.Tokens, Text: res.Text, FinishReason: res.Finish, Timings: t, Receipt: e.Receipt()}
+		if r.Logits != nil {
+			o.LogitsDigest = hex.EncodeToString(digest.Sum(nil))
+		}
 		return errors.Join(err, jnscli.JSONLine(stdout, o))
 	}
 	if c.Bool("receipt") {

@@ -18,7 +18,7 @@ import (
 // classes sorts errors into exit codes.
 var classes = jnscli.Classes{
 	{Code: jnscli.ExitUsage, Sentinels: []error{engine.ErrOption}},
-	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrCorrupt, format.ErrMagic}},
+	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrCorrupt, format.ErrMagic, engine.ErrTrace}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrUnsupported, format.ErrVersion, engine.ErrNoVocab, engine.ErrNoTemplate, engine.ErrTemplate}},
 }
 
@@ -37,7 +37,8 @@ func root() *cli.Command {
 		ArgsUsage: "MODEL.jns",
 		Flags:     local(append(append(engineFlags(), sampleFlags()...), generateFlags()...)),
 		Action:    generate,
-		Commands:  []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), embedCommand(), infoCommand(), pplCommand(), serveCommand()},
+		Commands: []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), embedCommand(), infoCommand(), pplCommand(), serveCommand(),
+			statsCommand(), cacheSimCommand(), heatmapCommand()},
 	}
 }
 

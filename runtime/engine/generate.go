@@ -37,6 +37,8 @@ type Request struct {
 	Text func(piece string) error
 	// Token is called with each generated token.
 	Token func(id int32) error
+	// Logits is called with each row of logits that a token is chosen from; they are valid during the call.
+	Logits func(logits []float32)
 }
 
 // Result is what a generation gave.
@@ -119,6 +121,9 @@ func (g *generation) init() error {
 		g.limit = g.s.cache.Limit()
 	}
 	g.each = func(_ int, logits []float32) error {
+		if g.r.Logits != nil {
+			g.r.Logits(logits)
+		}
 		id, err := g.sampler.Sample(logits, g.s.tokens)
 		g.id = id
 		return err

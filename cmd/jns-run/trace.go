@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v3"
+
+	jnscli "jns/cmd/internal/cli"
+	"jns/runtime/engine"
+)
+
+// The verbs about routing traces, and the one that shows how a model streams.
+
+func cacheSimCommand() *cli.Command {
+	return &cli.Command{
+		Name: "cache-sim", Usage: "replay a routing trace and compare what policies would have read with the optimum", ArgsUsage: "TRACE",
+		Description: "TRACE is what --record-routing wrote. --memory is the memory for experts alone; several sizes may be given.",
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "memory", Usage: "memory for experts, such as 2GiB", Required: true},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"}},
+		Action: cacheSim,
+	}
+}
+
+func heatmapCommand() *cli.Command {
+	return &cli.Command{
+		Name: "heatmap", Usage: "draw which experts a routing trace used, as SVG", ArgsUsage: "TRACE",
+		Flags: []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write (default: standard output)"}},
+		Action: func(_ context.Context, c *cli.Command) error {
+			t, err := readTrace(c)
+			if err != nil {
+				return err
+			}
+			title := "use of experts: " + filepath.Base(c.Args().First())
+			if name := c.String("output"); name != "" {
+				return atomically(name, func(f *os.File) error { return t.HeatMap(f, title) })
+			}
+			w := bufio.NewWriter(stdout)
+			return errors.Join(t.HeatMap(w, title), w.Flush())
+		},
+	}
+}
+
+func statsCommand() *cli.Command {
+	return &cli.Command{
+		Name: "stats", Usage: "run a prompt and say what was read from disk, how often experts were in memory, and how long was waited", ArgsUsage: "MODEL.jns",
+		Flags: append(engineFlags(),
+			&cli.StringFlag{Name: "prompt", Aliases: []string{"p"}, Usage: "the prompt"},
+			&cli.IntSliceFlag{Name: "tokens", Usage: "the prompt as token ids"},
+			&cli.IntFlag{Name: "n", Usage: "tokens to generate", Value: 64}),
+		Action: with(stats),
+	}
+}
+
+func readTrace(c *cli.Command) (*engine.Trace, error) {
+	if err := jnscli.Args(c, 1, 1, "name a routing trace, which --record-routing FILE writes"); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(c.Args().First())
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t, err := engine.ReadTrace(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Args().First(), err)
+	}
+	return t, nil
+}
+
+func cacheSim(_ context.Context, c *cli.Command) error {
+	t, err := readTrace(c)
+	if err != nil {
+		return err
+	}
+	slots, bytes, passes := t.Slots()
+	type run struct {
+		Memory   uint64            `json:"memory"`
+		Policies []engine.Replayed `json:"policies"`
+	}
+	var runs []run
+	for _, text := range c.StringSlice("memory") {
+		n, err := parseSize(text)
+		if err != nil {
+			return err
+		}
+		rs, err := t.Simulate(n)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, run{n, rs})
+	}
+	if c.Bool("json") {
+		doc := map[string]any{"slots": slots, "slot_bytes": bytes, "passes": passes, "runs": runs}
+		if len(runs) == 1 {
+			doc["memory"], doc["policies"] = runs[0].Memory, runs[0].Policies
+		}
+		return jnscli.JSONLine(stdout, doc)
+	}
+	fmt.Fprintf(os.Stderr, "%d experts, %s; %d passes\n", slots, jnscli.Size(bytes), passes)
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "memory\tpolicy\treads\tread\thit rate\tof the optimum\n")
+	for _, r := range runs {
+		best := r.Policies[len(r.Policies)-1].Bytes
+		for _, p := range r.Policies {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%.4f\t%.3f\n", jnscli.Size(r.Memory), p.Policy, p.Reads, jnscli.Size(p.Bytes), p.HitRate(), float64(p.Bytes)/float64(max(best, 1)))
+		}
+	}
+	return w.Flush()
+}
+
+func stats(ctx context.Context, c *cli.Command, e *engine.Engine) error {
+	prompt, err := func() ([]int32, error) {
+		if c.IsSet("tokens") {
+			return ids(c.IntSlice("tokens"))
+		}
+		if !c.IsSet("prompt") {
+			return nil, jnscli.Usagef("give a prompt with -p TEXT, or --tokens 1,2,3")
+		}
+		return e.Tokenize(c.String("prompt"), true, true)
+	}()
+	if err != nil {
+		return err
+	}
+	s := e.NewSession()
+	defer s.Close()
+	res, err := s.Generate(ctx, engine.Request{Prompt: prompt, MaxTokens: c.Int("n"), Sample: engine.Greedy(), IgnoreEOS: true})
+	if err != nil {
+		return err
+	}
+	r := e.Receipt()
+	if c.Bool("json") {
+		return jnscli.JSONLine(stdout, map[string]any{"prompt_tokens": len(prompt), "tokens": len(res.Tokens), "prefill_tps": res.Timings.PrefillTPS, "decode_tps": res.Timings.DecodeTPS, "receipt": r})
+	}
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "tokens\t%d read at %.1f/s, %d generated at %.1f/s\n", len(prompt), res.Timings.PrefillTPS, len(res.Tokens), res.Timings.DecodeTPS)
+	fmt.Fprintf(w, "reads by\t%s\n", r.IO)
+	k := r.Stream
+	if k == nil {
+		fmt.Fprintf(w, "streamed\tnothing: the model fits in memory\n")
+		return w.Flush()
+	}
+	fmt.Fprintf(w, "because\t%s\n", k.Why)
+	fmt.Fprintf(w, "memory\t%s granted: %s resident weights, %s frames, %s arena, %s keys and values\n", jnscli.Size(k.Memory.Granted), jnscli.Size(k.Memory.Resident),
+		jnscli.Size(k.Memory.Frames), jnscli.Size(k.Memory.Arena), jnscli.Size(k.Memory.KV))
+	q := k.Cache
+	fmt.Fprintf(w, "experts\t%d of %d fit; policy %s\n", q.Frames, q.Slots, k.Policy)
+	fmt.Fprintf(w, "read\t%d times, %s; ahead %d, of which %d were used and %d not\n", q.Reads, jnscli.Size(q.Bytes), q.AheadReads, q.AheadUsed, q.AheadUnused)
+	fmt.Fprintf(w, "waited\t%.1f ms\n", q.WaitedMS)
+	fmt.Fprintf(w, "hit rate\t%.4f\n", q.HitRate)
+	for l, v := range q.Layers {
+		fmt.Fprintf(w, "  layer %d\t%.4f\n", l, v)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"io"
+
+	"jns/runtime/internal/expert"
+)
+
+// ErrTrace is wrapped by errors about routing traces that cannot be used.
+var ErrTrace = expert.ErrTrace
+
+// Trace is a recorded routing: which experts each pass used.
+type Trace struct{ t *expert.Trace }
+
+// Replayed is what a policy would have read.
+type Replayed = expert.Replayed
+
+// ReadTrace reads what --record-routing wrote. Errors wrap ErrTrace.
+func ReadTrace(r io.Reader) (*Trace, error) {
+	t, err := expert.ReadTrace(r)
+	if err != nil {
+		return nil, err
+	}
+	return &Trace{t}, nil
+}
+
+// Slots is the number of expert slots of the recorded model, Bytes their size, Passes the number of passes.
+func (t *Trace) Slots() (slots int, bytes uint64, passes int) {
+	for _, s := range t.t.Slots {
+		bytes += uint64(s.Length)
+	}
+	for _, u := range t.t.Turns {
+		if u.Slots == nil {
+			passes++
+		}
+	}
+	return len(t.t.Slots), bytes, passes
+}
+
+// Simulate says what each policy would have read with so many bytes for experts, and last what the optimum would that knows the future.
+func (t *Trace) Simulate(memory uint64) ([]Replayed, error) {
+	var out []Replayed
+	for _, p := range expert.Policies() {
+		r, err := t.t.Replay(p, int64(memory))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return append(out, t.t.Belady(int64(memory))), nil
+}
+
+// HeatMap draws the use of experts as SVG.
+func (t *Trace) HeatMap(w io.Writer, title string) error { return t.t.Heat().SVG(w, title) }
