@@ -12,7 +12,7 @@ import (
 // which one shift of the sum undoes instead of one of every code.
 type low struct {
 	format
-	// off16: a sub-block has two offsets, of 16 elements each, that f.min gives times −1.
+	// off16: a sub-block has two offsets, of 16 elements each; min16 gives them times −1.
 	off16 bool
 	// level: codes are signed numbers of eight bits; where VPDPBUSD takes them, 128 is added.
 	level bool
