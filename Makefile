@@ -62,13 +62,13 @@ unit:
 
 .PHONY: asm-check
 asm-check: # the generator builds, and what it writes is what is committed
-	@cd kernels/_asm && go vet ./...
-	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
-	(cd kernels/_asm && go run ./amd64 -out "$$tmp"); \
-	for f in "$$tmp"/*; do cmp "$$f" "kernels/amd64/$${f##*/}" || { echo "run make asm" >&2; exit 1; }; done; \
-	for f in $$(grep -l '^// Code generated' kernels/amd64/*_amd64.s); do \
+	@cd kernels/_asm && go vet ./... && go test ./...
+	@for a in amd64 arm64; do tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	(cd kernels/_asm && go run ./$$a -out "$$tmp"); \
+	for f in "$$tmp"/*; do cmp "$$f" "kernels/$$a/$${f##*/}" || { echo "run make asm" >&2; exit 1; }; done; \
+	for f in $$(grep -l '^// Code generated' kernels/$$a/*_$$a.s); do \
 		[ -f "$$tmp/$${f##*/}" ] || { echo "$$f is written by nothing" >&2; exit 1; }; done; \
-	echo "asm: $$(ls "$$tmp" | wc -l) files are as generated"
+	echo "asm: $$(ls "$$tmp" | wc -l) files of $$a are as generated"; rm -rf "$$tmp"; done
 
 .PHONY: test-arm64
 test-arm64: ## an arm64 build under an emulator gives the same container bytes; fetches the emulator
@@ -82,8 +82,8 @@ fuzz: ## every fuzz target for a minute; SECONDS_EACH=10 FUZZ=FuzzParse narrows 
 
 .PHONY: asm
 asm: ## write the assembly anew
-	cd kernels/_asm && go run ./amd64 -out ../amd64
-	git --no-pager diff --stat -- kernels/amd64
+	cd kernels/_asm && go run ./amd64 -out ../amd64 && go run ./arm64 -out ../arm64
+	git --no-pager diff --stat -- kernels/amd64 kernels/arm64
 
 .PHONY: golden
 golden: ## write golden files anew; review the difference like code

@@ -1,0 +1,28 @@
+// Package arm64 holds the assembly kernels of arm64. All but the argument types is written by the generator in kernels/_asm/arm64.
+//
+// A kernel takes a pointer to an argument block and checks nothing: package kernels fills the blocks, cuts work so that a call stays far under a millisecond (assembly cannot
+// be preempted), and calls kernels through Go functions that are not inlined.
+package arm64
+
+import "unsafe"
+
+// GemmArgs is the argument block of the matrix kernels. Which fields a kernel reads is said by its kind:
+//
+//   - gemv (some columns, all of K): P0, P1, Stride, Tiles, Blocks, X, XStride, Y, YStride
+//   - expand (weights to signed codes and float scales): P0, P1, Blocks, Codes, Scales
+//   - panel (product of expanded weights): Codes, Scales, Blocks, X, XStride, Y, YStride, Panels, Load
+type GemmArgs struct {
+	P0      unsafe.Pointer // stream 0 of the first tile row
+	P1      unsafe.Pointer // stream 1
+	Stride  uintptr        // bytes from a tile row to the next
+	Tiles   int            // tile rows, or pairs of them
+	Blocks  int            // gemv, expand: source blocks (of float types: columns); panel: blocks of 32 columns
+	X       unsafe.Pointer // activations
+	XStride uintptr        // bytes from an activation row to the next
+	Y       unsafe.Pointer // output of the first row and column
+	YStride uintptr        // bytes from an output row to the next
+	Codes   unsafe.Pointer // expanded codes, 512 bytes a block of 32
+	Scales  unsafe.Pointer // expanded scales and offsets, [groups][16] float32 a block of 32
+	Panels  int            // column panels
+	Load    int            // not 0: outputs are added to
+}

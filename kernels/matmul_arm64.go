@@ -1,0 +1,180 @@
+//go:build arm64 && !purego
+
+package kernels
+
+import (
+	"sync"
+	"unsafe"
+
+	"jns/kernels/arm64"
+	"jns/kernels/scalar"
+	"jns/kernels/tile"
+)
+
+// kernel is an assembly function.
+type kernel = func(*arm64.GemmArgs)
+
+// product is one layout: a row of the table in sets_arm64.go.
+//
+// One or two activation rows are multiplied by gemv, which reads the weights as they lie. For more, the weights of a tile row are expanded, a chunk of K at a time, to signed
+// codes of a byte and float scales in a scratch that stays in the first-level cache, and panels of activation rows are multiplied with them; what a panel has summed waits in
+// the output between chunks. The two sets differ in the panels and in the order of the codes.
+type product struct {
+	layout *tile.Layout
+	s0, s1 int // bytes of a source block of 16 rows in the two streams
+	gemv   [2]kernel
+	form   *form
+	expand [2]kernel // dotprod, i8mm
+}
+
+// form is what multiplies one form of expanded weights.
+type form struct {
+	scales int        // bytes of expanded scales per 32 columns
+	panels [2][]panel // dotprod, i8mm; by number of activation rows, largest first
+}
+
+type panel struct {
+	cols int
+	run  kernel
+}
+
+// The sets' indices in tables.
+const (
+	dotprod = iota
+	i8mm
+)
+
+const (
+	// chunkBlocks is the part of K that is expanded at a time, in blocks of 32: with scales 9 to 12 KiB, a third of the smallest first-level cache among these cores.
+	chunkBlocks = 16
+	// callBytes bounds the weights that one call of a gemv reads, callPanels the column panels of one call.
+	callBytes  = 256 << 10
+	callPanels = 64
+	// cacheBytes bounds the activations that are multiplied with all tile rows before the next ones: a part of the second-level cache.
+	cacheBytes = 256 << 10
+)
+
+// scratch holds the expanded weights of a chunk.
+type scratch struct {
+	buf [chunkBlocks*(512+256) + 64]byte
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func (p *product) matMul(a *MatMulArgs, set int) {
+	if a.N < 1 || a.Cols == 0 {
+		scalar.MatMul(p.layout)(a) // assembly counts down to zero
+		return
+	}
+	if a.N <= len(p.gemv) {
+		p.multiplyDirect(a)
+		return
+	}
+	s := scratches.Get().(*scratch)
+	per := max(cacheBytes/tile.Q8XRowBytes(a.Cols)/4*4, 8)
+	for n := 0; n < a.N; n += per {
+		p.multiplyExpanded(a, s, set, n, min(per, a.N-n))
+	}
+	scratches.Put(s)
+}
+
+func (p *product) multiplyDirect(a *MatMulArgs) {
+	base := p.codesAt(a.Cols)
+	step := max(1, callBytes/int(a.WStride))
+	for t := 0; t < a.Tiles; t += step {
+		w := unsafe.Add(a.W, uintptr(t)*a.WStride)
+		g := arm64.GemmArgs{
+			P0: w, P1: unsafe.Add(w, base), Stride: a.WStride, Tiles: min(step, a.Tiles-t), Blocks: a.Cols / p.layout.Codec.Elems,
+			X: a.X, XStride: a.XStride, Y: unsafe.Add(a.Y, t*64), YStride: a.YStride,
+		}
+		call(p.gemv[a.N-1], hide(&g))
+	}
+}
+
+// codesAt is the offset of stream 1 in a tile row.
+func (p *product) codesAt(cols int) int { return tile.X16Base(cols/p.layout.Codec.Elems, p.s0) }
+
+// multiplyExpanded computes activation rows n0 … n0+n.
+func (p *product) multiplyExpanded(a *MatMulArgs, s *scratch, set, n0, n int) {
+	blocks := a.Cols / tile.Q8XElems
+	subs := p.layout.Codec.Elems / tile.Q8XElems
+	codes := unsafe.Pointer(&s.buf[0])
+	codes = unsafe.Add(codes, -uintptr(codes)&63)
+	scales := unsafe.Add(codes, chunkBlocks*512)
+	for t := range a.Tiles {
+		w := unsafe.Add(a.W, uintptr(t)*a.WStride)
+		for b := 0; b < blocks; b += chunkBlocks {
+			nb := min(chunkBlocks, blocks-b)
+			e := arm64.GemmArgs{
+				P0: unsafe.Add(w, b/subs*p.s0), P1: unsafe.Add(w, p.codesAt(a.Cols)+b/subs*p.s1), Blocks: nb / subs, Codes: codes, Scales: scales,
+			}
+			call(p.expand[set], hide(&e))
+			x, y := unsafe.Add(a.X, uintptr(n0)*a.XStride+uintptr(b*tile.Q8XBytes)), unsafe.Add(a.Y, uintptr(n0)*a.YStride+uintptr(t)*64)
+			kernels := p.form.panels[set]
+			for done := 0; done < n; {
+				for kernels[0].cols > n-done {
+					kernels = kernels[1:]
+				}
+				k := kernels[0]
+				panels := min((n-done)/k.cols, callPanels)
+				g := arm64.GemmArgs{
+					Codes: codes, Scales: scales, Blocks: nb, Panels: panels, Load: b,
+					X: unsafe.Add(x, uintptr(done)*a.XStride), XStride: a.XStride, Y: unsafe.Add(y, uintptr(done)*a.YStride), YStride: a.YStride,
+				}
+				call(k.run, hide(&g))
+				done += panels * k.cols
+			}
+		}
+	}
+}
+
+// floatProduct is a layout of float weights: every kernel takes the weights as they lie.
+type floatProduct struct {
+	layout *tile.Layout
+	two    kernel // one activation row, pairs of tile rows
+	one    []panel
+}
+
+func (p *floatProduct) matMul(a *MatMulArgs) {
+	if a.N < 1 || a.Cols == 0 {
+		scalar.MatMul(p.layout)(a)
+		return
+	}
+	t := 0
+	if pairs := a.Tiles / 2; a.N == 1 {
+		step := max(1, callBytes/2/int(a.WStride))
+		for ; t/2 < pairs; t += 2 * step {
+			p.call(p.two, a, t, min(step, pairs-t/2), 0)
+		}
+		t = 2 * pairs
+	}
+	for ; t < a.Tiles; t++ {
+		kernels := p.one
+		for n := 0; n < a.N; {
+			for kernels[0].cols > a.N-n {
+				kernels = kernels[1:]
+			}
+			p.call(kernels[0].run, a, t, 1, n)
+			n += kernels[0].cols
+		}
+	}
+}
+
+func (p *floatProduct) call(k kernel, a *MatMulArgs, t, tiles, n int) {
+	g := arm64.GemmArgs{
+		P1: unsafe.Add(a.W, uintptr(t)*a.WStride), Stride: a.WStride, Tiles: tiles, Blocks: a.Cols,
+		X: unsafe.Add(a.X, uintptr(n)*a.XStride), XStride: a.XStride, Y: unsafe.Add(a.Y, uintptr(n)*a.YStride+uintptr(t)*64), YStride: a.YStride,
+	}
+	call(k, hide(&g))
+}
+
+// call runs a kernel. It is not inlined, so that its prologue is a point where the scheduler can stop the goroutine: assembly has none.
+//
+//go:noinline
+func call(f kernel, a *arm64.GemmArgs) { f(a) }
+
+// hide keeps an argument block on the stack: the compiler cannot see that a kernel called through a variable keeps no pointer to it.
+func hide(a *arm64.GemmArgs) *arm64.GemmArgs {
+	x := uintptr(unsafe.Pointer(a))
+	return *(**arm64.GemmArgs)(unsafe.Pointer(&x))
+}

@@ -1,0 +1,5 @@
+//go:build arm64 && !purego
+
+package kernels
+
+func fillVec(set string, v *Vec) {}
