@@ -41,7 +41,7 @@ type memoryPlan struct {
 }
 
 // baseMemory is what a process takes that has read no weights.
-var baseMemory uint64 = 40 << 20 // a variable for tests of small models
+var baseMemory uint64 = 28 << 20 // a variable for tests of small models
 
 // streamRoom is the number of largest dense slots that have frames when dense matrices do not fit: one in use, the others being read.
 const streamRoom = 4

@@ -27,29 +27,31 @@ type Config struct {
 
 // Model is a program with weights and kernels bound. One Run at a time.
 type Model struct {
-	prog    *format.Program
-	pool    *sched.Pool
-	vec     *kernels.Vec
-	store   *kv.Store
-	weights []*weight
-	bufs    []buffer
-	ropes   []ropeTable
-	steps   []step
-	next    []sched.Counter // one per step
-	work    []worker
-	names   []string // kernels by counter
-	kernels map[string]int
-	batch   Batch
-	rows    int   // capacity
-	chosen  []int // rows of the batch that survive Select
-	n       int   // rows of the batch
-	picks   picks // grouping of expert choices, see op_experts.go
-	stream  Stream
-	inLoop  bool     // more blocks of a turn follow
-	more    [2]bool  // the same, by parity of worker.turn
-	dense   []uint32 // streamed slots of dense matrices in the program's order
-	soon    []uint32 // scratch of ahead
-	arena   int      // bytes
+	prog     *format.Program
+	pool     *sched.Pool
+	vec      *kernels.Vec
+	store    *kv.Store
+	weights  []*weight
+	bufs     []buffer
+	ropes    []ropeTable
+	steps    []step
+	next     []sched.Counter // one per step
+	work     []worker
+	names    []string // kernels by counter
+	kernels  map[string]int
+	batch    Batch
+	rows     int   // capacity
+	chosen   []int // rows of the batch that survive Select
+	n        int   // rows of the batch
+	picks    picks // grouping of expert choices, see op_experts.go
+	stream   Stream
+	inLoop   bool              // more blocks of a turn follow
+	more     [2]bool           // the same, by parity of worker.turn
+	dense    []uint32          // streamed slots of dense matrices in the program's order
+	soon     []uint32          // scratch of ahead and readAhead
+	guessed  map[uint32]*guess // by the route's buffer, until its experts are bound
+	mixtures []mixture
+	arena    int // bytes
 
 	context   int // most positions of a session
 	positions int // below which positions must lie: rows of the smallest table that is read by position

@@ -63,7 +63,16 @@ func (m *Model) bindRoute(p *format.RouteParams, selected bool) error {
 	for i := range m.picks.routes {
 		m.picks.routes[i].need(r.Experts, r.Top)
 	}
-	m.eachRow(selected, func(w *worker, row int) {
+	g := m.bindGuess(p)
+	if g != nil {
+		if m.guessed == nil {
+			m.guessed = map[uint32]*guess{}
+		}
+		m.guessed[p.Out] = g
+	} else {
+		delete(m.guessed, p.Out)
+	}
+	m.eachRoute(selected, g, func(w *worker, row int) {
 		k := &m.picks.routes[w.id]
 		ids, weights := k.ids[:r.Top], k.weights[:r.Top]
 		m.vec.Route(r, in.f32(row), ids, weights, &k.scratch)
@@ -178,7 +187,7 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 	case e.gate != nil:
 		first = []expertProduct{{e.gate, e.gateOut, 0, hidden}, {e.up, e.upOut, 0, hidden}}
 	}
-	blocks, err := m.expertBlocks(e)
+	blocks, err := m.expertBlocks(e, m.guessed[p.Route])
 	if err != nil {
 		return err
 	}

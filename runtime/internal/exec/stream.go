@@ -162,7 +162,7 @@ func (m *Model) ahead(from int) {
 }
 
 // expertBlocks begins the loop over the blocks of a turn of experts; nil if all of them are resident.
-func (m *Model) expertBlocks(e *experts) (*loop, error) {
+func (m *Model) expertBlocks(e *experts, g *guess) (*loop, error) {
 	w := e.up
 	streamed := 0
 	for _, q := range []*weight{e.gate, e.up, e.down} {
@@ -216,6 +216,9 @@ func (m *Model) expertBlocks(e *experts) (*loop, error) {
 			for i := p.start[x]; i < p.start[x+1]; i++ {
 				p.block = append(p.block, i)
 			}
+		}
+		if g != nil && !m.inLoop {
+			m.readAhead(g, m.count(e.selected))
 		}
 	}), nil
 }

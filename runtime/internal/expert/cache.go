@@ -320,14 +320,11 @@ func (k *Cache) start(q *store.Reads) {
 	k.starts = k.starts[:0]
 }
 
-// Ahead reads what is likely to be wanted next. It stops while more than a part of what it reads is in vain.
+// Ahead reads what is likely to be wanted next.
 func (k *Cache) Ahead(slots []uint32) {
 	for _, s := range slots {
 		g, id := k.place(s)
 		t := g.tables[g.of[id]]
-		if g == &k.group[0] && t.EarlyUnused > 32+t.EarlyUsed/8 {
-			continue
-		}
 		if l, ok := t.Ahead(id); ok {
 			k.load(g, int(g.of[id]), l, k.c.Ahead)
 		}

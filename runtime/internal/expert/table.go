@@ -23,8 +23,8 @@ type Table struct {
 	turns  int      // begun so far
 	wait   int      // turns after which a slot read ahead is no longer expected
 
-	// Slots that were read ahead and then wanted, or not.
-	EarlyUsed, EarlyUnused uint64
+	// Loads so far, and slots that were read ahead and then wanted, or not.
+	Loads, EarlyUsed, EarlyUnused uint64
 
 	work  []candidate
 	loads []Load
@@ -39,6 +39,9 @@ const (
 
 // Load is a slot to be read into a frame.
 type Load struct{ Slot, Frame uint32 }
+
+// aheadPart bounds reading ahead: one of so many loads may be in vain, or not known yet to have been of use.
+const aheadPart = 20
 
 // early is a slot that was read ahead during a turn.
 type early struct {
@@ -144,9 +147,10 @@ func (t *Table) Next() (block []uint32, loads []Load, more bool) {
 	return block, t.loads, t.given < len(t.turn)
 }
 
-// Ahead gives a slot a frame before it is wanted, if one can be had: it takes none from what the turn needs or what else was read ahead, and half of all at most.
+// Ahead gives a slot a frame before it is wanted, if one can be had: it takes none from what the turn needs or what else was read ahead, half of all at most, and no more than a small part of all loads may
+// have been in vain. In dense matrices, whose order is known, none are.
 func (t *Table) Ahead(slot uint32) (Load, bool) {
-	if t.frame[slot] >= 0 || 2*(t.early+1) > len(t.slot) {
+	if t.frame[slot] >= 0 || 2*(t.early+1) > len(t.slot) || t.wait == 1 && (t.EarlyUnused+uint64(t.early))*aheadPart > t.Loads {
 		return Load{}, false
 	}
 	t.room(1, true)
@@ -194,6 +198,7 @@ func (t *Table) put(slot uint32, hold uint8) bool {
 	t.free = t.free[:len(t.free)-1]
 	t.slot[f], t.frame[slot], t.hold[slot] = int32(slot), f, hold
 	t.loads = append(t.loads, Load{slot, uint32(f)})
+	t.Loads++
 	return true
 }
 
@@ -203,12 +208,18 @@ func (t *Table) room(n int, early bool) {
 	if n <= 0 {
 		return
 	}
+	_, patient := t.policy.(*next)
+	patient = patient && early
 	t.work = t.work[:0]
 	for _, s := range t.slot {
 		if s < 0 || t.hold[s] != holdNo {
 			continue
 		}
-		t.work = append(t.work, candidate{uint32(s), t.policy.Distance(uint32(s), t.layer)})
+		c := candidate{uint32(s), t.policy.Distance(uint32(s), t.layer)}
+		if patient && c.distance < 1 {
+			continue // it will be wanted within a pass: reading another one early would not save a read
+		}
+		t.work = append(t.work, c)
 	}
 	if len(t.work) > n {
 		slices.SortFunc(t.work, func(a, b candidate) int {

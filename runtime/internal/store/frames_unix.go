@@ -14,5 +14,12 @@ func Frames(n int) ([]byte, error) {
 	return b, nil
 }
 
+// unmapPages takes pages of a mapped file out of the process's memory; they come back at the next touch. b begins at a page border, or nothing happens.
+func unmapPages(b []byte) {
+	if len(b) > 0 {
+		unix.Madvise(b, unix.MADV_DONTNEED)
+	}
+}
+
 // FreeFrames gives the memory back. Nothing may be reading into it.
 func FreeFrames(b []byte) error { return unix.Munmap(b) }

@@ -105,6 +105,8 @@ func copyFrom(mapped []byte) func(buf []byte, off int64) (int, error) {
 		if off < 0 || off >= int64(len(mapped)) {
 			return 0, io.EOF
 		}
-		return copy(buf, mapped[off:]), nil
+		n = copy(buf, mapped[off:])
+		unmapPages(mapped[off : off+int64(n)])
+		return n, nil
 	}
 }
