@@ -13,6 +13,7 @@ import (
 const (
 	typeF32 = 0
 	typeF16 = 1
+	typeQ8  = 8 // Q8_0
 
 	kindUint32  = 4
 	kindInt32   = 5
@@ -27,6 +28,7 @@ type model struct {
 	name, arch string
 	kv         []pair
 	tensors    []tensor
+	quantised  bool // matrices are Q8_0 where their columns allow it
 	size
 	mixed
 }
@@ -104,16 +106,43 @@ func (m *model) add(name string, typ uint32, mean, deviation float64, dims []uin
 		t.dims = append(t.dims, uint64(d))
 		n *= int(d)
 	}
+	if m.quantised && typ == typeF16 && dims[0]%32 == 0 {
+		t.typ = typeQ8
+	}
 	r := m.random(name)
+	var block []float32
 	for range n {
 		v := float32(mean + deviation*r.NormFloat64())
-		if typ == typeF16 {
+		if t.typ == typeQ8 {
+			if block = append(block, v); len(block) == 32 {
+				t.data = q8(t.data, block)
+				block = block[:0]
+			}
+		} else if typ == typeF16 {
 			t.data = binary.LittleEndian.AppendUint16(t.data, half(v))
 		} else {
 			t.data = binary.LittleEndian.AppendUint32(t.data, math.Float32bits(v))
 		}
 	}
 	m.tensors = append(m.tensors, t)
+}
+
+// q8 appends a block of Q8_0: the scale as a half, then 32 integers.
+func q8(b []byte, block []float32) []byte {
+	most := 0.0
+	for _, v := range block {
+		most = max(most, math.Abs(float64(v)))
+	}
+	d := half(float32(most / 127))
+	b = binary.LittleEndian.AppendUint16(b, d)
+	for _, v := range block {
+		q := 0.0
+		if most > 0 {
+			q = math.RoundToEven(float64(v) * 127 / most)
+		}
+		b = append(b, byte(int8(q)))
+	}
+	return b
 }
 
 // half rounds to IEEE half; infinities and NaN do not occur.

@@ -1,6 +1,6 @@
 // Command synth writes tiny models with random weights, one per architecture, so that every architecture can be compiled, run and compared:
 //
-//	go run ./cmd/internal/synth -o FOLDER [ARCHITECTURE…]
+//	go run ./cmd/internal/synth [-q8] -o FOLDER [ARCHITECTURE…]
 //
 // A model is F16 with float32 vectors, has a vocabulary of 128 ids and no tokenizer, and is the same for ever: its numbers follow from its name.
 //
@@ -17,6 +17,7 @@ import (
 
 func main() {
 	dir := flag.String("o", ".", "folder to write to")
+	quantised := flag.Bool("q8", false, "matrices as Q8_0 instead of F16")
 	flag.Parse()
 	names := flag.Args()
 	if len(names) == 0 {
@@ -32,7 +33,11 @@ func main() {
 			os.Exit(2)
 		}
 		m := newModel(n)
+		m.quantised = *quantised
 		f(m)
+		if m.quantised {
+			n += "-q8"
+		}
 		path := filepath.Join(*dir, "synth-"+n+".gguf")
 		if err := os.WriteFile(path, m.bytes(), 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, "synth:", err)
