@@ -14,6 +14,7 @@ import (
 	jnscli "jns/cmd/internal/cli"
 	"jns/compiler"
 	"jns/format"
+	"jns/manifests"
 )
 
 // classes sort errors into exit codes. The order matters: a file of another kind, or of a later version, was not verified at all; what verification
@@ -21,9 +22,9 @@ import (
 var classes = jnscli.Classes{
 	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrMagic, compiler.ErrNotGGUF, compiler.ErrMissingPart}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrVersion}},
-	{Code: jnscli.ExitVerify, Sentinels: []error{compiler.ErrVerify, compiler.ErrMismatch}},
+	{Code: jnscli.ExitVerify, Sentinels: []error{compiler.ErrVerify, compiler.ErrMismatch, manifests.ErrSignature}},
 	{Code: jnscli.ExitUsage, Sentinels: []error{compiler.ErrTarget}},
-	{Code: jnscli.ExitCorrupt, Sentinels: []error{compiler.ErrCorrupt, format.ErrCorrupt}},
+	{Code: jnscli.ExitCorrupt, Sentinels: []error{compiler.ErrCorrupt, format.ErrCorrupt, manifests.ErrManifest}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{compiler.ErrUnsupported, format.ErrUnsupported}},
 }
 
@@ -47,6 +48,7 @@ func root() *cli.Command {
 		},
 		Commands: []*cli.Command{
 			compileCommand(), inspectCommand(), explainCommand(), verifyCommand(), restoreCommand(), dumpCommand(), diffCommand(), targetsCommand(),
+			publishCommand(), reproCommand(),
 		},
 	}
 }

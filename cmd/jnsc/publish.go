@@ -1,0 +1,403 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"aead.dev/minisign"
+	"github.com/urfave/cli/v3"
+
+	jnscli "jns/cmd/internal/cli"
+	"jns/cmd/internal/progress"
+	"jns/compiler"
+	"jns/format"
+	"jns/manifests"
+)
+
+func publishCommand() *cli.Command {
+	return &cli.Command{
+		Name: "publish", Usage: "write manifests of the containers in a directory, and sign them", ArgsUsage: "DIR",
+		Description: "Every container is proved against its source first, which must be at hand: GGUF files in DIR or where --source says. For each one,\n" +
+			"NAME.TARGET.json is written beside it or to --out, NAME.TARGET.json.minisig with --key, and with --export a SLSA provenance statement\n" +
+			"(.slsa.json, DSSE) and an OpenSSF model signature (.sig). The rows of MODELS.md go to standard output. The password of a key is in JNS_KEY_PASSWORD.",
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "source", Usage: "GGUF `FILE`, or a directory of them"},
+			&cli.StringFlag{Name: "out", Usage: "`DIR` for the manifests (default: beside the containers)"},
+			&cli.StringFlag{Name: "name", Usage: "name of the model (default: from the container's file name)"},
+			&cli.StringFlag{Name: "description", Usage: "a line about the model"},
+			&cli.StringFlag{Name: "licence", Aliases: []string{"license"}, Usage: "licence (default: the one the source names)"},
+			&cli.StringFlag{Name: "attribution", Usage: "who made the model"},
+			&cli.StringFlag{Name: "repository", Usage: "where the source was published"},
+			&cli.StringFlag{Name: "revision", Usage: "which revision of it"},
+			&cli.StringSliceFlag{Name: "at", Usage: "`ADDRESS` where the container can be had; one that ends in / is a directory"},
+			&cli.StringSliceFlag{Name: "source-at", Usage: "`ADDRESS` where the source can be had; one that ends in / is a directory"},
+			&cli.StringSliceFlag{Name: "bench", Usage: "output `FILE` of jns-run bench --json for one of the containers"},
+			&cli.StringFlag{Name: "key", Usage: "minisign private key `FILE` to sign with"},
+			&cli.DurationFlag{Name: "expires", Usage: "the signature is refused after so long (0: never)"},
+			&cli.BoolFlag{Name: "export", Usage: "write SLSA statement and model signature too"},
+			&cli.StringFlag{Name: "export-key", Usage: "PEM private key `FILE` for them (default: the key of --key)"},
+			threadsFlag(), jsonFlag(),
+		},
+		Action: publish,
+	}
+}
+
+// publisher is one call of publish.
+type publisher struct {
+	c        *cli.Command
+	workers  int
+	out      string
+	sources  []string // GGUF files at hand
+	sums     map[string]*digested
+	measured map[string][]manifests.Measure // by root digest
+	key      *minisign.PrivateKey
+	export   *manifests.Signer
+}
+
+func publish(ctx context.Context, c *cli.Command) error {
+	if err := jnscli.Args(c, 1, 1, "jnsc publish takes one directory, or one container"); err != nil {
+		return err
+	}
+	p := &publisher{c: c, sums: map[string]*digested{}, measured: map[string][]manifests.Measure{}}
+	containers, err := p.prepare(c.Args().First())
+	if err != nil {
+		return err
+	}
+	type line struct {
+		Container string `json:"container"`
+		Manifest  string `json:"manifest"`
+		Root      string `json:"root_digest"`
+		Signed    bool   `json:"signed"`
+		row       string
+	}
+	var lines []line
+	for _, path := range containers {
+		m, err := p.manifest(ctx, path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		file, err := p.write(m)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		lines = append(lines, line{path, file, m.Container.Root.String(), p.key != nil, m.Row()})
+	}
+	if c.Bool("json") {
+		return jnscli.JSON(stdout, lines)
+	}
+	for _, l := range lines {
+		fmt.Fprintf(os.Stderr, "wrote %s\n", l.Manifest)
+		if _, err := fmt.Fprint(stdout, l.row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare reads the flags and finds containers and sources.
+func (p *publisher) prepare(dir string) (containers []string, err error) {
+	if p.workers, err = threads(p.c); err != nil {
+		return nil, err
+	}
+	containers = []string{dir}
+	if st, err := os.Stat(dir); err != nil {
+		return nil, err
+	} else if st.IsDir() {
+		if containers, err = filepath.Glob(filepath.Join(dir, "*.jns")); err != nil {
+			return nil, err
+		}
+	} else {
+		dir = filepath.Dir(dir)
+	}
+	if len(containers) == 0 {
+		return nil, jnscli.Usagef("there is no *.jns in %s", dir)
+	}
+	if p.out = p.c.String("out"); p.out == "" {
+		p.out = dir
+	}
+	for _, s := range append(p.c.StringSlice("source"), dir) {
+		if st, err := os.Stat(s); err != nil {
+			return nil, err
+		} else if !st.IsDir() {
+			p.sources = append(p.sources, s)
+			continue
+		}
+		more, err := filepath.Glob(filepath.Join(s, "*.gguf"))
+		if err != nil {
+			return nil, err
+		}
+		p.sources = append(p.sources, more...)
+	}
+	for _, b := range p.c.StringSlice("bench") {
+		if err := p.readBench(b); err != nil {
+			return nil, fmt.Errorf("%s: %w", b, err)
+		}
+	}
+	return containers, p.keys()
+}
+
+// keys reads the private keys that the flags name.
+func (p *publisher) keys() error {
+	if path := p.c.String("key"); path != "" {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		var k minisign.PrivateKey
+		if minisign.IsEncrypted(b) {
+			if k, err = minisign.DecryptKey(os.Getenv("JNS_KEY_PASSWORD"), b); err != nil {
+				return fmt.Errorf("%s: %w; the key has a password, which JNS_KEY_PASSWORD must hold", path, err)
+			}
+		} else if err := k.UnmarshalText(b); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		p.key = &k
+		s := manifests.MinisignSigner(k)
+		p.export = &s
+	}
+	if path := p.c.String("export-key"); path != "" {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		s, err := manifests.PEMSigner(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		p.export = &s
+	}
+	if p.c.Bool("export") && p.export == nil {
+		return jnscli.Usagef("--export needs --key or --export-key")
+	}
+	return nil
+}
+
+// readBench takes the figures out of the JSON of jns-run bench.
+func (p *publisher) readBench(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var doc map[string]json.RawMessage
+	var receipt struct {
+		Root    string `json:"root_digest"`
+		Set     string `json:"kernel_set"`
+		Threads int    `json:"threads"`
+	}
+	var machine struct {
+		CPU string `json:"cpu"`
+		OS  string `json:"os"`
+	}
+	var rss uint64
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return err
+	}
+	if err := errors.Join(json.Unmarshal(doc["receipt"], &receipt), json.Unmarshal(doc["machine"], &machine)); err != nil {
+		return fmt.Errorf("this is no output of jns-run bench --json: %w", err)
+	}
+	if doc["peak_rss_bytes"] != nil {
+		if err := json.Unmarshal(doc["peak_rss_bytes"], &rss); err != nil {
+			return err
+		}
+	}
+	m := manifests.Measure{Machine: machine.CPU + ", " + machine.OS, Kernels: receipt.Set, Threads: receipt.Threads, PeakRSS: rss}
+	var n, g int
+	for k, v := range doc {
+		var r struct {
+			Median float64 `json:"tps_median"`
+		}
+		count := 0
+		if _, err := fmt.Sscanf(k, "pp%d", &count); err == nil && json.Unmarshal(v, &r) == nil {
+			m.PrefillTPS, n = round4(r.Median), count
+		} else if _, err := fmt.Sscanf(k, "tg%d", &count); err == nil && json.Unmarshal(v, &r) == nil {
+			m.DecodeTPS, g = round4(r.Median), count
+		}
+	}
+	m.Command = fmt.Sprintf("jns-run bench -p %d -n %d", n, g)
+	p.measured[receipt.Root] = append(p.measured[receipt.Root], m)
+	return nil
+}
+
+// round4 keeps four figures: more are noise.
+func round4(v float64) float64 {
+	if v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0
+	}
+	scale := 1.0
+	for v*scale < 1000 {
+		scale *= 10
+	}
+	for v*scale >= 10000 {
+		scale /= 10
+	}
+	return math.Floor(v*scale+0.5) / scale
+}
+
+var notInName = regexp.MustCompile(`[^a-z0-9._-]+|\.\.+`)
+
+// modelName is the name of a model, out of its container's file name.
+func modelName(path, target string) string {
+	s := strings.TrimSuffix(filepath.Base(path), ".jns")
+	s = strings.ToLower(strings.TrimSuffix(s, "."+target))
+	return strings.Trim(notInName.ReplaceAllString(s, "-"), "-.")
+}
+
+// manifest proves a container against its source and describes both.
+func (p *publisher) manifest(ctx context.Context, path string) (*manifests.Manifest, error) {
+	file := filepath.Base(path)
+	k, c, f, err := containerFacts(path, file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m := &manifests.Manifest{
+		Manifest: manifests.Version, Name: p.c.String("name"), Target: c.Header.Target, Description: p.c.String("description"),
+		Source: manifests.Source{
+			Repository: p.c.String("repository"), Revision: p.c.String("revision"), Licence: p.c.String("licence"), Attribution: p.c.String("attribution"),
+		},
+		Compiler:  manifests.Compiler{Name: c.TOC.Compiler.Name, Revision: c.TOC.Compiler.Revision, Options: c.TOC.Compiler.Options, Version: p.c.Root().Version},
+		Container: *k, Memory: memoryFacts(c), Measured: p.measured[k.Root.String()],
+	}
+	if m.Name == "" {
+		m.Name = modelName(path, m.Target)
+	}
+	for _, fact := range c.TOC.Model.Facts {
+		if fact.Key == "license" && m.Source.Licence == "" {
+			m.Source.Licence = fact.Value
+		}
+	}
+	if m.Source.Licence == "" {
+		return nil, jnscli.Usagef("the source names no licence; say which with --licence")
+	}
+	first, err := p.source(m, c)
+	if err != nil {
+		return nil, err
+	}
+	m.Container.At = places(p.c.StringSlice("at"), file)
+	bars := progress.New()
+	_, err = compiler.Verify(ctx, compiler.VerifyOptions{
+		Container: path, Against: first, Workers: p.workers, Progress: func(q compiler.Progress) { bars.Show(q.Phase, q.Done, q.Total) },
+	})
+	bars.Close(err)
+	if err != nil {
+		return nil, err
+	}
+	// What was measured before stays as long as the container is the same.
+	if old, err := os.ReadFile(filepath.Join(p.out, m.FileName())); err == nil && len(m.Measured) == 0 {
+		if was, err := manifests.Parse(old); err == nil && was.Container.Root == m.Container.Root {
+			m.Measured = was.Measured
+		}
+	}
+	return m, nil
+}
+
+// source finds the container's source among the files at hand, by length and SHA-256, and describes it. It gives the path of the first part.
+func (p *publisher) source(m *manifests.Manifest, c *format.Container) (first string, err error) {
+	for i, s := range c.TOC.Source {
+		path, d, err := p.find(s)
+		if err != nil {
+			return "", fmt.Errorf("file %d of the source (SHA-256 %x): %w", i+1, s.SHA256, err)
+		}
+		name := filepath.Base(path)
+		header := manifests.Digest(s.HeaderSHA256)
+		m.Source.Files = append(m.Source.Files, manifests.SourceFile{
+			File: name, Bytes: d.bytes, SHA256: d.sha256, HeaderSHA256: &header, Chunks: d.chunks, At: places(p.c.StringSlice("source-at"), name),
+		})
+		if i == 0 {
+			first = path
+		}
+	}
+	return first, nil
+}
+
+func (p *publisher) find(s format.Shard) (string, *digested, error) {
+	for _, path := range p.sources {
+		if st, err := os.Stat(path); err != nil || uint64(st.Size()) != s.Length {
+			continue
+		}
+		d := p.sums[path]
+		if d == nil {
+			var err error
+			if d, err = digestFile(path); err != nil {
+				return "", nil, err
+			}
+			p.sums[path] = d
+		}
+		if d.sha256 == s.SHA256 {
+			return path, d, nil
+		}
+	}
+	return "", nil, fmt.Errorf("%w: it is not among the %d files at hand; name it with --source", compiler.ErrMissingPart, len(p.sources))
+}
+
+// places completes addresses that are directories.
+func places(at []string, file string) []string {
+	var out []string
+	for _, a := range at {
+		if strings.HasSuffix(a, "/") {
+			a += file
+		}
+		out = append(out, a)
+	}
+	return slices.Clip(out)
+}
+
+// write writes a manifest and what belongs to it.
+func (p *publisher) write(m *manifests.Manifest) (string, error) {
+	b, err := m.Encode()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(p.out, m.FileName())
+	if err := replaceFile(path, b); err != nil {
+		return "", err
+	}
+	now := time.Now()
+	sig := path + manifests.SignatureSuffix
+	if p.key == nil {
+		// A signature of other bytes would only mislead.
+		if err := os.Remove(sig); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+	} else {
+		var expires time.Time
+		if d := p.c.Duration("expires"); d > 0 {
+			expires = now.Add(d)
+		}
+		if err := replaceFile(sig, manifests.Sign(*p.key, b, m.FileName(), now, expires)); err != nil {
+			return "", err
+		}
+	}
+	if !p.c.Bool("export") {
+		return path, nil
+	}
+	base := strings.TrimSuffix(path, ".json")
+	for suffix, make := range map[string]func(manifests.Signer) ([]byte, error){".slsa.json": m.SLSA, ".sig": m.ModelSigning} {
+		b, err := make(*p.export)
+		if err != nil {
+			return "", err
+		}
+		if err := replaceFile(base+suffix, b); err != nil {
+			return "", err
+		}
+	}
+	return path, nil
+}
+
+// replaceFile writes a short file beside its place and renames it.
+func replaceFile(path string, b []byte) error {
+	tmp := path + ".partial"
+	if err := os.WriteFile(tmp, b, 0o666); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
