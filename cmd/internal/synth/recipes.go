@@ -93,6 +93,38 @@ var recipes = map[string]func(m *model){
 		m.set("rope.dimension_sections", []int32{7, 5, 4, 0})
 		m.sequential(special{rms: true, headNorms: true})
 	},
+	"paddleocr": func(m *model) {
+		m.set("rope.dimension_sections", []int32{4, 6, 6, 0})
+		m.sequential(special{rms: true})
+	},
+	"plamo": func(m *model) {
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.outside(true, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.gated(p)
+		})
+	},
+	"exaone4+predicted": func(m *model) { // a block of multi-token prediction behind the layers
+		m.layers = 5
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.set("nextn_predict_layers", 1)
+		m.outside(true, false)
+		m.each(func(p string) {
+			m.attention(p)
+			m.headNorms(p, m.dim)
+			m.norm(p+"post_attention_norm", false)
+			m.gated(p)
+			m.norm(p+"post_ffw_norm", false)
+			if p == "blk.4." {
+				m.mat(p+"nextn.eh_proj.weight", 1, 2*m.embd, m.embd)
+				m.norm(p+"nextn.enorm", false)
+				m.norm(p+"nextn.hnorm", false)
+				m.layers-- // what computes
+			}
+		})
+	},
 	"glm4+sections": func(m *model) {
 		m.basics("attention.layer_norm_rms_epsilon")
 		m.set("rope.dimension_count", 16)

@@ -81,6 +81,8 @@ var forms = map[string]form{
 	"xverse":         {},
 	"hunyuan_vl":     {halves: true, lateNorm: true},
 	"openelm":        {halves: true},
+	"paddleocr":      {halves: true},
+	"plamo":          {halves: true, parallel: true, secondPre: "attn_norm"},
 	"bitnet":         {halves: true},
 	"smollm3": {freqs: func(_ *model, l int) ([]float64, float64) {
 		if l%4 == 3 {
@@ -88,6 +90,7 @@ var forms = map[string]form{
 		}
 		return plainFreqs(32, 1e4), 1
 	}},
+	"exaone4+predicted": {halves: true, noPre: true, post: true},
 	"exaone4": {halves: true, noPre: true, post: true,
 		window: func(_ *model, l int) int {
 			if l%4 == 3 {
@@ -220,6 +223,7 @@ type reference struct {
 	form
 	cached     map[string][]float64
 	keys, vals map[int][][]float64 // by layer, a row per position
+	sinks      []float64           // of the attention at hand
 	memory     remembered
 }
 
@@ -242,7 +246,7 @@ func newReference(m *model, f form) *reference {
 	if f.freqs == nil {
 		f.freqs = always(int(m.dim), 1e4)
 	}
-	r := &reference{m, f, map[string][]float64{}, map[int][][]float64{}, map[int][][]float64{}, remembered{}}
+	r := &reference{m, f, map[string][]float64{}, map[int][][]float64{}, map[int][][]float64{}, nil, remembered{}}
 	r.memory = remembered{seen: map[string][][]float64{}, history: map[string][]moment{}, states: map[string][][]float64{}}
 	return r
 }
@@ -416,6 +420,9 @@ func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
 	for h := range int(r.m.heads) {
 		g := h / int(r.m.heads/r.m.kvHeads) * dim
 		sum, o := 0.0, make([]float64, dim)
+		if r.sinks != nil {
+			sum = math.Exp(r.sinks[h])
+		}
 		for t := first; t <= pos; t++ {
 			s := 0.0
 			for i := range dim {

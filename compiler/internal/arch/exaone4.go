@@ -7,7 +7,8 @@ var _ = register("exaone4", exaone4)
 // exaone4 is EXAONE 4: norms after both parts of a layer and none before, norms of query and key heads. The model with 64 layers has three layers with sliding
 // window and rotation for every full one, which has no rotation.
 func exaone4(b *Builder) {
-	b.refuse("expert_count", "nextn_predict_layers")
+	b.refuse("expert_count")
+	b.Predicted()
 	hybrid := b.NLayer == 64
 	window := uint32(0)
 	if hybrid {

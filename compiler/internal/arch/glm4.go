@@ -7,7 +7,8 @@ var _ = register("glm4", glm4)
 // glm4 is GLM 4: norms before and after both parts of a layer, partial rotation of neighbouring pairs (of halves in files with rotation sections) and a fused
 // matrix for gate and up.
 func glm4(b *Builder) {
-	b.refuse("expert_count", "nextn_predict_layers")
+	b.refuse("expert_count")
+	b.Predicted()
 	r := b.Rotation()
 	a := Attn{NeoX: b.sections(&r, false)}
 	a.Rope = b.RopeTable(r)

@@ -2,9 +2,12 @@ package arch
 
 import "jns/format"
 
-var _ = register("qwen2vl", qwen2vl)
+var (
+	_ = register("qwen2vl", qwen2vl)
+	_ = register("paddleocr", qwen2vl)
+)
 
-// qwen2vl is the language model of Qwen 2 VL and 2.5 VL, for text: as qwen2.
+// qwen2vl is the language model of Qwen 2 VL and 2.5 VL, and of PaddleOCR-VL, for text: as qwen2.
 func qwen2vl(b *Builder) {
 	b.refuse("expert_count")
 	r := b.Rotation()
