@@ -86,6 +86,9 @@ func (e *Engine) load(o Options) (err error) {
 	if err = check.Program(e.c.Program, e.c.Tensors, TileSize); err != nil {
 		return err
 	}
+	if e.Embeds() && o.Batch == 0 {
+		e.opts.Batch = min(e.opts.Context, MaxBatch) // a text is computed as a whole
+	}
 	memory := sched.AvailableMemory()
 	if o.Memory != 0 {
 		memory = o.Memory
