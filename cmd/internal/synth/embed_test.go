@@ -226,6 +226,16 @@ func TestAnEncoderSeesATextAsAWhole(t *testing.T) {
 	require.ErrorIs(t, s.Eval(context.Background(), someTokens(4), nil, nil), engine.ErrNoLogits)
 }
 
+func TestAnEncoderTakesAsManyTokensAsItsContext(t *testing.T) {
+	_, path := compiled(t, "bert")
+	e, err := engine.Open(path, engine.Options{Threads: 2})
+	require.NoError(t, err)
+	defer e.Close()
+	require.Equal(t, 256, e.Options().Batch)
+	_, err = e.Embed(context.Background(), someTokens(256), true)
+	require.NoError(t, err)
+}
+
 func TestAModelOfTextMakesNoEmbeddings(t *testing.T) {
 	_, path := compiled(t, "xverse")
 	e, err := engine.Open(path, engine.Options{Threads: 1})
