@@ -144,7 +144,20 @@ func newClient(o *Options) *http.Client {
 	if t == nil {
 		t = newTransport(o.Stall)
 	}
-	return &http.Client{Transport: t, CheckRedirect: checkRedirect}
+	return &http.Client{Transport: guard{t}, CheckRedirect: checkRedirect}
+}
+
+// guard is the last gate: whatever led to an address, a redirect or what a registry calls its token service, it is asked only if it may be.
+type guard struct{ http.RoundTripper }
+
+func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := allowed(r.URL); err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, err
+	}
+	return g.RoundTripper.RoundTrip(r)
 }
 
 // open asks for the bytes from, to (exclusive). validator, if given, is what the file must still have.
