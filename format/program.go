@@ -282,7 +282,8 @@ const (
 	// Out = max(0, A − mean(A) − Scale·σ), σ² = Σ(A − mean)²/(n−1); at least two elements.
 	ElementCutoff uint8 = 6
 	// Out[g] = Σ A·B over run g of len(A)/len(Out) elements.
-	ElementDot uint8 = 7
+	ElementDot   uint8 = 7
+	ElementClamp uint8 = 8 // Out = A cut to ±Scale
 )
 
 // ElementParams: see the kinds. Out may be A or B.

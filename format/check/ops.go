@@ -340,7 +340,10 @@ func (k *checker) element(p *format.ElementParams, o *operands) error {
 		o.read(p.A, p.B)
 		o.write(p.Out, p.A)
 		return nil
-	case format.ElementScale, format.ElementCutoff:
+	case format.ElementScale, format.ElementCutoff, format.ElementClamp:
+		if p.Element == format.ElementClamp && !(p.Scale > 0) {
+			return corrupt("a bound of %g", p.Scale)
+		}
 		if n < 2 && p.Element == format.ElementCutoff {
 			return corrupt("the deviation of %d elements", n)
 		}

@@ -198,6 +198,69 @@ func TestJoinsAndRunsAreProved(t *testing.T) {
 		"five runs": func(d *draft, p *format.ElementParams) { p.B = d.part(5) },
 		"no runs":   func(_ *draft, p *format.ElementParams) { p.B = format.None },
 	})
+	judge(t, func(d *draft) (*format.ElementParams, uint32) {
+		out, four := d.buffer(64), d.buffer(4)
+		d.op(&format.ElementParams{Element: format.ElementDot, A: 0, B: 0, Out: four})
+		return &format.ElementParams{Element: format.ElementSpread, A: 0, B: four, Out: out}, out
+	}, map[string]func(d *draft, p *format.ElementParams){
+		"of five": func(d *draft, p *format.ElementParams) {
+			d.op(&format.ElementParams{Element: format.ElementDot, A: 0, B: 0, Out: d.buffer(5)})
+		},
+		"of unequal lengths": func(d *draft, p *format.ElementParams) {
+			d.op(&format.ElementParams{Element: format.ElementDot, A: 0, B: p.B, Out: d.buffer(4)})
+		},
+	})
+	judge(t, func(d *draft) (*format.ElementParams, uint32) {
+		out := d.buffer(64)
+		return &format.ElementParams{Element: format.ElementClamp, A: 0, B: format.None, Out: out, Scale: 8}, out
+	}, map[string]func(d *draft, p *format.ElementParams){
+		"no bound":         func(_ *draft, p *format.ElementParams) { p.Scale = 0 },
+		"a negative bound": func(_ *draft, p *format.ElementParams) { p.Scale = -1 },
+		"a second input":   func(_ *draft, p *format.ElementParams) { p.B = p.A },
+	})
+}
+
+func TestProductsWithVectorsAreProved(t *testing.T) {
+	judge(t, func(d *draft) (*format.AffineParams, uint32) {
+		out := d.buffer(64)
+		return &format.AffineParams{A: 0, B: 0, Out: out, W: d.vector(192), From: 128}, out
+	}, map[string]func(d *draft, p *format.AffineParams){
+		"beyond the vector": func(_ *draft, p *format.AffineParams) { p.From = 129 },
+		"far beyond":        func(_ *draft, p *format.AffineParams) { p.From = 1<<32 - 64 },
+		"a matrix":          func(d *draft, p *format.AffineParams) { p.W = d.matrix(192, 64) },
+		"no vector":         func(_ *draft, p *format.AffineParams) { p.W = format.None },
+		"a short sum":       func(d *draft, p *format.AffineParams) { p.B = d.part(32) },
+	})
+}
+
+func TestUpdatesOfRWKVAreProved(t *testing.T) {
+	judge(t, func(d *draft) (*format.WKVParams, uint32) {
+		out := d.buffer(64)
+		return &format.WKVParams{R: 0, W: 0, K: 0, V: 0, A: 0, B: 0, Out: out, State: d.state(4, 16, 16), Heads: 4, Dim: 16}, out
+	}, map[string]func(d *draft, p *format.WKVParams){
+		"in place":     func(_ *draft, p *format.WKVParams) { p.Out = p.R },
+		"more heads":   func(_ *draft, p *format.WKVParams) { p.Heads = 8 },
+		"no heads":     func(_ *draft, p *format.WKVParams) { p.Heads = 0 },
+		"short keys":   func(d *draft, p *format.WKVParams) { p.K = d.part(32) },
+		"other state":  func(d *draft, _ *format.WKVParams) { d.p.States[0].ValDim = 8 },
+		"no such heap": func(_ *draft, p *format.WKVParams) { p.B = 99 },
+	})
+}
+
+func TestDifferencesAndChunksAreProved(t *testing.T) {
+	judge(t, func(d *draft) (*format.ConvParams, uint32) {
+		out := d.buffer(64)
+		return &format.ConvParams{X: 0, Out: out, State: d.state(1, 1, 64), W: format.None, Bias: format.None, Taps: 2}, out
+	}, map[string]func(d *draft, p *format.ConvParams){
+		"three taps": func(d *draft, p *format.ConvParams) { p.Taps, d.p.States[0].KeyDim = 3, 2 },
+		"a bias":     func(d *draft, p *format.ConvParams) { p.Bias = d.vector(64) },
+		"a function": func(_ *draft, p *format.ConvParams) { p.Act = format.ActSiLU },
+	})
+	d := formattest.Draft(false)
+	find[*format.AttentionParams](d.Program, 0).Chunked = true
+	require.ErrorContains(t, check.Program(d.Program, format.TensorList(d.Tensors), formattest.Size), "window")
+	d.Program.States[0].Window = 64
+	require.NoError(t, check.Program(d.Program, format.TensorList(d.Tensors), formattest.Size))
 }
 
 // In every program of a mixture the new operands of experts are held to their sizes.

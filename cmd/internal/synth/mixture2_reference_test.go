@@ -19,8 +19,25 @@ var mixture2Forms = map[string]form{
 	"smallthinker": {halves: true, mix: &mix{second: expertsOfInput, keepInput: true}},
 	"grok": {halves: true, scale: float64(float32(0.08838834764831845)), cap: 30, embed: func(*model) float64 { return float64(float32(78.38367176906169)) }, logits: float64(float32(0.5773502691896257)),
 		mix: &mix{second: grokExperts, after: [2]string{"attn_output_norm", "layer_output_norm"}}},
-	"llama4": {lateNorm: true, freqs: threeOfFour, mix: &mix{mixer: bareNorms, second: expertsWeighedFirst}},
-	"rwkv7":  {layerNorm: true, secondPre: "attn_norm_2", mix: &mix{mixer: rwkvTime, second: rwkvChannel}},
+	"llama4":     {lateNorm: true, freqs: threeOfFour, mix: &mix{mixer: bareNorms, second: expertsWeighedFirst}},
+	"qwen3vlmoe": {halves: true, freqs: forms["qwen3vl"].freqs, mix: &mix{second: experts(expertForm{renormalise: true})}},
+	"mellum": {halves: true, window: nearThreeOfFour, mix: &mix{second: experts(expertForm{renormalise: true})}, freqs: func(m *model, l int) ([]float64, float64) {
+		if l%4 == 3 {
+			f, _ := yarn(32, 64, 4)(m, l)
+			return f, 1 + 0.1*math.Log(4)
+		}
+		return plainFreqs(32, 1e4), 1
+	}},
+	"dbrx":   {layerNorm: true, halves: true, secondPre: "attn_output_norm", mix: &mix{mixer: cutAttention, second: experts(expertForm{renormalise: true})}},
+	"arctic": {mix: &mix{second: arcticParts, keepInput: true}},
+	"mimo2": {halves: true, mix: &mix{mixer: mimoAttention, second: experts(expertForm{sigmoid: true, renormalise: true})},
+		window: func(_ *model, l int) int { return []int{0, 16, 16, 0}[l] },
+		freqs:  func(_ *model, l int) ([]float64, float64) { return plainFreqs(16, []float64{1e4, 5e3, 5e3, 1e4}[l]), 1 }},
+	"minicpm3": {halves: true, freqs: always(16, 1e4), embed: func(*model) float64 { return 12 }, residual: 0.7, logits: 2,
+		mix: &mix{mixer: latent(64, 0, 1, 1), second: func(r *reference, l int, x []float64) []float64 { return r.feedForward(fmt.Sprintf("blk.%d.", l), x) }}},
+	"plm": {freqs: always(16, 1e4), act: reluSquared, plain: true,
+		mix: &mix{mixer: latent(64, 0, 1, 1), second: func(r *reference, l int, x []float64) []float64 { return r.feedForward(fmt.Sprintf("blk.%d.", l), x) }}},
+	"rwkv7": {layerNorm: true, secondPre: "attn_norm_2", mix: &mix{mixer: rwkvTime, second: rwkvChannel}},
 }
 
 // threeOfFour layers rotate.
@@ -185,4 +202,29 @@ func rwkvTime(r *reference, l, pos int, x []float64) []float64 {
 		out = append(out, add(y, scaled(slices.Clone(v[a:z]), bonus))...)
 	}
 	return r.mul(p+"output", times(out, gate))
+}
+
+// arcticParts are the dense part over x, and experts over the layer's input.
+func arcticParts(r *reference, l int, x []float64) []float64 {
+	p := fmt.Sprintf("blk.%d.", l)
+	gated := r.feedForward(p, x)
+	saved := r.norm(p+"ffn_norm_exps", r.memory.input)
+	return add(gated, experts(expertForm{renormalise: true})(r, l, saved))
+}
+
+// mimoAttention has sinks in some layers: a logit that takes its share of the sum.
+func mimoAttention(r *reference, l, pos int, x []float64) []float64 {
+	p := fmt.Sprintf("blk.%d.", l)
+	r.sinks = r.get(p + "attn_sinks.weight")
+	y := r.attended(l, pos, r.mul(p+"attn_q", x), r.mul(p+"attn_k", x), r.mul(p+"attn_v", x))
+	r.sinks = nil
+	return scaled(r.mul(p+"attn_output", y), float64(float32(0.7)))
+}
+
+// cutAttention has queries, keys and values between −1.5 and 1.5.
+func cutAttention(r *reference, l, pos int, x []float64) []float64 {
+	p := fmt.Sprintf("blk.%d.", l)
+	all := each(r.mul(p+"attn_qkv", x), func(v float64) float64 { return math.Max(-1.5, math.Min(1.5, v)) })
+	nq, nk := int(r.m.heads*r.m.dim), int(r.m.kvHeads*r.m.dim)
+	return r.mul(p+"attn_output", r.attended(l, pos, all[:nq], all[nq:nq+nk], all[nq+nk:]))
 }

@@ -126,4 +126,92 @@ var mixtures2 = map[string]func(m *model){
 			m.mat(p+"channel_mix_value.weight", 1, m.ff, n)
 		})
 	},
+	"qwen3vlmoe": func(m *model) {
+		m.set("rope.dimension_sections", []int32{7, 5, 4, 0})
+		m.mixture(moe{})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.headNorms(p, m.dim)
+			m.norm(p+"ffn_norm", false)
+			m.second(p, i)
+		})
+	},
+	"mellum": func(m *model) {
+		m.set("attention.sliding_window", 16)
+		m.set("rope.scaling.type", "yarn")
+		m.set("rope.scaling.factor", 4.0)
+		m.set("rope.scaling.original_context_length", 64)
+		m.mixture(moe{})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.headNorms(p, m.dim)
+			m.norm(p+"ffn_norm", false)
+			m.second(p, i)
+		})
+	},
+	"dbrx": func(m *model) {
+		m.layers = 3
+		m.set("attention.layer_norm_epsilon", 1e-5)
+		m.set("attention.clamp_kqv", 1.5)
+		m.mixture(moe{width: m.ff})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.fused(p, false)
+			m.norm(p+"attn_output_norm", false)
+			m.second(p, i)
+		})
+	},
+	"arctic": func(m *model) {
+		m.ff = m.embd
+		m.mixture(moe{width: m.ff})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			m.norm(p+"ffn_norm", false)
+			m.gated(p)
+			m.norm(p+"ffn_norm_exps", false)
+			m.second(p, i)
+		})
+	},
+	"mimo2": func(m *model) {
+		m.set("attention.sliding_window", 16)
+		m.set("attention.sliding_window_pattern", []bool{false, true, true, false})
+		m.set("attention.value_scale", 0.7)
+		m.set("rope.freq_base_swa", 5000.0)
+		m.set("rope.dimension_count", 16)
+		m.mixture(moe{leading: 1, gating: 2, bias: true})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			m.attention(p)
+			if i == 1 || i == 2 {
+				m.vec(p+"attn_sinks.weight", 1, 0.5, m.heads)
+			}
+			m.norm(p+"ffn_norm", false)
+			m.second(p, i)
+		})
+	},
+	"minicpm3": func(m *model) {
+		m.latent(32, 64, 48, 16, 0, 0, false)
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.outside(true, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.latentTensors(p, false)
+			m.norm(p+"ffn_norm", false)
+			m.gated(p)
+		})
+	},
+	"plm": func(m *model) {
+		m.latent(0, 64, 48, 16, 0, 0, false)
+		m.basics("attention.layer_norm_rms_epsilon")
+		m.outside(false, false)
+		m.each(func(p string) {
+			m.norm(p+"attn_norm", false)
+			m.latentTensors(p, false)
+			m.norm(p+"ffn_norm", false)
+			m.plain(p)
+		})
+	},
 }

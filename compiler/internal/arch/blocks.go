@@ -29,12 +29,13 @@ type Attn struct {
 	ValueK  bool                 // where the file has no attn_v, values are the keys before norm and rotation
 	Shared  bool                 // no keys and values of its own: those of layer From
 	From    int
-	Unscale bool // scales of the matrices are not used
-	Bare    bool // norms of query and key heads without weight
-	Gate    bool // the sigmoid of attn_gate's product multiplies the output
-	Chunked bool // the window does not slide: positions from its last multiple on
-	NoBias  bool // the bias of attn_output is not used
-	Sinks   bool // attn_sinks, a logit without a value for every head
+	Unscale bool    // scales of the matrices are not used
+	Clamp   float32 // queries, keys and values are cut to ± this; 0: not
+	Bare    bool    // norms of query and key heads without weight
+	Gate    bool    // the sigmoid of attn_gate's product multiplies the output
+	Chunked bool    // the window does not slide: positions from its last multiple on
+	NoBias  bool    // the bias of attn_output is not used
+	Sinks   bool    // attn_sinks, a logit without a value for every head
 }
 
 // NoRope is the rope table of a layer without rotation.
@@ -55,6 +56,9 @@ func (b *Builder) SelfAttention(x Value, a Attn) Value {
 		heads, kv = 1, 1
 	}
 	q, k, v := b.qkv(x, a, heads*dim, kv*dim, kv*val)
+	if a.Clamp > 0 {
+		q, k, v = b.Clamp(q, a.Clamp), b.Clamp(k, a.Clamp), b.Clamp(v, a.Clamp)
+	}
 	q = b.turned(q, "attn_q_norm.weight", a, heads, dim)
 	if a.Temper != nil {
 		q = b.add(Node{Params: a.Temper, In: []Value{q}, Name: "attn_q", Width: heads * dim})

@@ -13,6 +13,7 @@ type Latent struct {
 	Rope        uint32 // elements of a head that are rotated, the last ones; all heads share those of the keys
 	Key, Val    uint32 // width of a head's keys and values
 	Table       int    // rotation, NoRope
+	NeoX        bool   // it turns halves
 	Scale       float32
 	Temper      *format.TemperParams
 }
@@ -52,7 +53,9 @@ func (b *Builder) LatentAttention(x Value, l Latent) Value {
 	} else {
 		q = b.plain(x, "attn_q", heads*l.Key)
 	}
-	turn := func(x Value, heads uint32) Value { return b.turned(x, "", Attn{Rope: l.Table}, heads, l.Rope) }
+	turn := func(x Value, heads uint32) Value {
+		return b.turned(x, "", Attn{Rope: l.Table, NeoX: l.NeoX}, heads, l.Rope)
+	}
 	qNope, qRope := b.Slice(q, 0, nope, l.Key, heads*nope), turn(b.Slice(q, nope, l.Rope, l.Key, heads*l.Rope), heads)
 	kv := b.plain(x, "attn_kv_a_mqa", l.Rank+l.Rope)
 	c := b.Norm(b.Slice(kv, 0, l.Rank, l.Rank, l.Rank), "attn_kv_a_norm.weight")

@@ -178,3 +178,19 @@ func (b *Builder) Predicted() {
 	}
 	b.NLayer -= n
 }
+
+// Clamp cuts x to ±bound.
+func (b *Builder) Clamp(x Value, bound float32) Value {
+	p := &format.ElementParams{Element: format.ElementClamp, Scale: bound}
+	return b.add(Node{Params: p, In: []Value{x, NoValue}, Name: b.g.Nodes[x].Name, Width: b.width(x)})
+}
+
+// ClampQKV is the bound of queries, keys and values, 0 if the file gives none.
+func (b *Builder) ClampQKV() float32 {
+	v := b.Float("attention.clamp_kqv", 0)
+	if v < 0 {
+		b.corrupt("key %q is %v", b.key("attention.clamp_kqv"), v)
+		return 0
+	}
+	return float32(v)
+}

@@ -6,8 +6,8 @@ var _ = register("olmoe", olmoe)
 
 // olmoe is OLMoE: norms of the whole query and key rows, weights that are not renormalised.
 func olmoe(b *Builder) {
-	b.refuse("attention.clamp_kqv", "expert_shared_feed_forward_length")
-	a := Attn{Rope: b.RopeTable(b.Rotation()), NeoX: true, RowNorm: true}
+	b.refuse("expert_shared_feed_forward_length")
+	a := Attn{Rope: b.RopeTable(b.Rotation()), NeoX: true, RowNorm: true, Clamp: b.ClampQKV()}
 	x := b.Embed(1)
 	b.Layers(func(int) {
 		x = b.Add(b.SelfAttention(b.Norm(x, "attn_norm.weight"), a), x)

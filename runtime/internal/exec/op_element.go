@@ -165,6 +165,10 @@ func (m *Model) bindElement(p *format.ElementParams, selected bool) error {
 		m.eachSpan(selected, out.len, func(_ *worker, r, from, to int) {
 			m.vec.Mul(out.f32(r)[from:to], a.f32(r)[from:to], b.f32(r)[from:to])
 		})
+	case format.ElementClamp:
+		m.eachSpan(selected, out.len, func(_ *worker, r, from, to int) {
+			clamp(out.f32(r)[from:to], a.f32(r)[from:to], p.Scale)
+		})
 	case format.ElementDot:
 		run := a.len / out.len
 		m.eachRow(selected, func(_ *worker, r int) {
@@ -293,4 +297,17 @@ func (m *Model) bindSelect(p *format.SelectParams) error {
 		copy(out.f32(i), in.f32(m.chosen[i]))
 	})
 	return nil
+}
+
+// clamp cuts x to ±bound; a NaN stays one.
+func clamp(y, x []float32, bound float32) {
+	for i, v := range x {
+		if v > bound {
+			v = bound
+		}
+		if v < -bound {
+			v = -bound
+		}
+		y[i] = v
+	}
 }
