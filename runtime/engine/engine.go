@@ -187,6 +187,9 @@ func (e *Engine) fault(v any) error {
 func (e *Engine) ran(err error) error {
 	var p *sched.PanicError
 	if !errors.As(err, &p) {
+		if re := readError(err); re != nil {
+			return re
+		}
 		return err
 	}
 	if fe := e.fault(p.Value); fe != nil {

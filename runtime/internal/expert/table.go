@@ -129,7 +129,9 @@ func (t *Table) Next() (block []uint32, loads []Load, more bool) {
 	}
 	t.loads = t.loads[:0]
 	if n := len(t.turn) - t.loaded; n > 0 {
-		t.room(n, false)
+		// Enough for one half of a block to be computed while the other is read.
+		least := min(max(len(t.slot)/16, 2), 16) - (t.loaded - t.held)
+		t.room(n, least, false)
 		for t.loaded < len(t.turn) {
 			s := t.turn[t.loaded]
 			if !t.put(s, holdTurn) {
@@ -153,7 +155,7 @@ func (t *Table) Ahead(slot uint32) (Load, bool) {
 	if t.frame[slot] >= 0 || 2*(t.early+1) > len(t.slot) || t.wait == 1 && (t.EarlyUnused+uint64(t.early))*aheadPart > t.Loads {
 		return Load{}, false
 	}
-	t.room(1, true)
+	t.room(1, 0, true)
 	t.loads = t.loads[:0]
 	if !t.put(slot, holdEarly) {
 		return Load{}, false
@@ -202,35 +204,30 @@ func (t *Table) put(slot uint32, hold uint8) bool {
 	return true
 }
 
-// room makes n frames free, as far as there are slots that may leave: the farthest first, what was read ahead last.
-func (t *Table) room(n int, early bool) {
-	n -= len(t.free)
+// room makes n frames free, as far as there are slots that may leave: the farthest first, what was read ahead last (early: not at all). Of slots that will be wanted within a pass
+// (where the policy can tell) no more leave than are needed to make least frames free: the turn does better with its own frames, again and again.
+func (t *Table) room(n, least int, early bool) {
+	n, least = n-len(t.free), least-len(t.free)
 	if n <= 0 {
 		return
 	}
-	_, patient := t.policy.(*next)
-	patient = patient && early
+	_, tells := t.policy.(*next)
 	t.work = t.work[:0]
 	for _, s := range t.slot {
-		if s < 0 || t.hold[s] != holdNo {
-			continue
+		if s >= 0 && t.hold[s] == holdNo {
+			t.work = append(t.work, candidate{uint32(s), t.policy.Distance(uint32(s), t.layer)})
 		}
-		c := candidate{uint32(s), t.policy.Distance(uint32(s), t.layer)}
-		if patient && c.distance < 1 {
-			continue // it will be wanted within a pass: reading another one early would not save a read
+	}
+	slices.SortFunc(t.work, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.distance, a.distance), cmp.Compare(a.slot, b.slot))
+	})
+	for i, c := range t.work {
+		if i >= n || tells && c.distance < 1 && i >= least {
+			return
 		}
-		t.work = append(t.work, c)
-	}
-	if len(t.work) > n {
-		slices.SortFunc(t.work, func(a, b candidate) int {
-			return cmp.Or(cmp.Compare(b.distance, a.distance), cmp.Compare(a.slot, b.slot))
-		})
-		t.work = t.work[:n]
-	}
-	for _, c := range t.work {
 		t.Drop(c.slot, false)
 	}
-	if n -= len(t.work); early || n <= 0 || t.early == 0 {
+	if n = least - len(t.work); early || n <= 0 || t.early == 0 {
 		return
 	}
 	for _, s := range t.slot {

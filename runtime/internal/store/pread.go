@@ -89,7 +89,7 @@ func (p *pool) close() error {
 	return nil
 }
 
-// copyFrom reads from a mapping. A fault, which means that the file was cut or its device failed, is EIO.
+// copyFrom reads from a mapping. A fault means that the file was cut or its device failed: it is a refusal, so that pread will tell which.
 func copyFrom(mapped []byte) func(buf []byte, off int64) (int, error) {
 	return func(buf []byte, off int64) (n int, err error) {
 		old := debug.SetPanicOnFault(true)
@@ -99,7 +99,7 @@ func copyFrom(mapped []byte) func(buf []byte, off int64) (int, error) {
 				if _, ok := v.(runtime.Error); !ok {
 					panic(v)
 				}
-				n, err = 0, syscall.EIO
+				n, err = 0, syscall.EOPNOTSUPP
 			}
 		}()
 		if off < 0 || off >= int64(len(mapped)) {

@@ -1,0 +1,177 @@
+package expert
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// skewed makes a trace of a model in which some experts are more frequent: passes of one row after a prompt.
+func skewed(layers, experts, top, prompt, passes int) *Trace {
+	r := rand.New(rand.NewPCG(3, 4))
+	t := &Trace{}
+	for l := range layers {
+		for e := range experts {
+			t.Slots = append(t.Slots, Slot{int32(l), int32(e), 4096})
+		}
+	}
+	for p := range passes {
+		rows := 1
+		if p == 0 {
+			rows = prompt
+		}
+		t.Turns = append(t.Turns, Turn{Rows: rows})
+		for l := range layers {
+			count := map[uint32]int32{}
+			for range rows {
+				row := map[uint32]bool{}
+				for len(row) < top {
+					e := min(int(r.ExpFloat64()*float64(experts)/8), experts-1)
+					row[uint32(l*experts+(e*5+l)%experts)] = true
+				}
+				for s := range row {
+					count[s]++
+				}
+			}
+			var u Turn
+			for s := range count {
+				u.Slots = append(u.Slots, s)
+			}
+			slices.Sort(u.Slots)
+			for _, s := range u.Slots {
+				u.Count = append(u.Count, count[s])
+			}
+			t.Turns = append(t.Turns, u)
+		}
+	}
+	return t
+}
+
+func TestABlockHasWhatItNeedsInFrames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		slots := rapid.IntRange(1, 60).Draw(t, "slots")
+		frames := rapid.IntRange(1, 20).Draw(t, "frames")
+		layers := make([]int32, slots)
+		for i := range layers {
+			layers[i] = int32(i * 4 / slots)
+		}
+		p, err := NewPolicy(rapid.SampledFrom(Policies()).Draw(t, "policy"), layers)
+		require.NoError(t, err)
+		table := NewTable(slots, frames, 1, p)
+		inFrame := map[int]uint32{}
+		for range rapid.IntRange(1, 30).Draw(t, "turns") {
+			p.Pass(1)
+			want := rapid.SliceOfNDistinct(rapid.Uint32Range(0, uint32(slots-1)), 0, slots, rapid.ID).Draw(t, "want")
+			table.Turn(0, want, nil, 1)
+			var got []uint32
+			for more := true; more; {
+				var block []uint32
+				var loads []Load
+				block, loads, more = table.Next()
+				for _, l := range loads {
+					inFrame[int(l.Frame)] = l.Slot
+				}
+				require.True(t, len(block) > 0 || len(want) == 0)
+				for _, s := range block {
+					f := table.Frame(s)
+					require.True(t, f >= 0 && f < frames)
+					require.Equal(t, s, inFrame[f], "the frame holds the slot")
+				}
+				got = append(got, block...)
+				if rapid.Bool().Draw(t, "ahead") {
+					if l, ok := table.Ahead(rapid.Uint32Range(0, uint32(slots-1)).Draw(t, "early")); ok {
+						inFrame[int(l.Frame)] = l.Slot
+						for _, s := range block {
+							require.NotEqual(t, int(l.Frame), table.Frame(s), "a block's frame is taken")
+						}
+					}
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			require.True(t, slices.Equal(want, got))
+		}
+	})
+}
+
+func TestNothingReadsLessThanTheOptimum(t *testing.T) {
+	trace := skewed(4, 32, 4, 40, 60)
+	for _, frames := range []int64{1, 3, 8, 24, 64, 128, 500} {
+		best := trace.Belady(frames * 4096)
+		for _, p := range Policies() {
+			r, err := trace.Replay(p, frames*4096)
+			require.NoError(t, err)
+			require.Equal(t, best.Wanted, r.Wanted)
+			require.GreaterOrEqual(t, r.Reads, best.Reads, "%s with %d frames", p, frames)
+		}
+	}
+}
+
+func TestTheDefaultPolicyReadsNoMoreThanOthersWhereUseIsSkewed(t *testing.T) {
+	trace := skewed(4, 32, 4, 40, 400)
+	for _, frames := range []int64{16, 32, 64, 96} {
+		own, err := trace.Replay(PolicyNext, frames*4096)
+		require.NoError(t, err)
+		for _, p := range Policies() {
+			r, err := trace.Replay(p, frames*4096)
+			require.NoError(t, err)
+			require.LessOrEqual(t, float64(own.Reads), 1.05*float64(r.Reads), "%s with %d frames", p, frames)
+		}
+	}
+}
+
+// A pass that wants everything, again and again: whoever throws out the oldest finds nothing.
+func TestPassesOverEverythingKeepAPart(t *testing.T) {
+	trace := skewed(4, 16, 16, 64, 1) // of 64 rows each
+	for range 9 {
+		trace.Turns = append(trace.Turns, trace.Turns[:5]...)
+	}
+	lru, err := trace.Replay(PolicyLRU, 32*4096)
+	require.NoError(t, err)
+	require.Zero(t, lru.HitRate())
+	own, err := trace.Replay(PolicyNext, 32*4096)
+	require.NoError(t, err)
+	require.Greater(t, own.HitRate(), 0.35)
+	require.LessOrEqual(t, own.HitRate(), trace.Belady(32*4096).HitRate())
+}
+
+func TestATraceIsReadAsItWasWritten(t *testing.T) {
+	trace := skewed(3, 8, 2, 5, 10)
+	var b bytes.Buffer
+	w := NewTraceWriter(&b, trace.Slots)
+	for _, u := range trace.Turns {
+		if u.Slots == nil {
+			w.Pass(u.Rows)
+		} else {
+			w.Turn(u.Slots, u.Count)
+		}
+	}
+	require.NoError(t, w.Close())
+	got, err := ReadTrace(bytes.NewReader(b.Bytes()))
+	require.NoError(t, err)
+	require.Equal(t, trace, got)
+	require.NoError(t, got.Heat().SVG(&b, "a < b"))
+}
+
+func FuzzReadTrace(f *testing.F) {
+	f.Add([]byte(traceHead))
+	f.Add([]byte(traceHead + "\x02\x00\x00\x10\x00\x01\x10\x00\x05\x02\x01\x01\x03\x00\x01\x01\x02"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		tr, err := ReadTrace(bytes.NewReader(b))
+		if err != nil {
+			require.ErrorIs(t, err, ErrTrace)
+			return
+		}
+		if len(tr.Slots) < 1000 && len(tr.Turns) < 1000 {
+			for _, p := range Policies() {
+				_, err := tr.Replay(p, 8192)
+				require.NoError(t, err)
+			}
+			tr.Belady(8192)
+		}
+	})
+}

@@ -1,0 +1,228 @@
+package store
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// injected is a device that does what it is told to.
+type injected struct {
+	file   []byte
+	queue  []job
+	result func(n int, buf []byte) int // of read n, len(buf) for all of it; negative: an errno
+	order  func(n int) int             // which of n reads under way ends next
+	delay  time.Duration
+	n      int
+	broken error
+	closed bool
+}
+
+type job struct {
+	tag int
+	buf []byte
+	off int64
+}
+
+func (d *injected) start(tag int, buf []byte, off int64) error {
+	d.queue = append(d.queue, job{tag, buf, off})
+	return nil
+}
+func (d *injected) flush() error { return nil }
+func (d *injected) depth() int   { return 8 }
+func (d *injected) close() error { d.closed = true; return nil }
+func (d *injected) reap(wait bool, f func(tag, res int)) error {
+	if d.broken != nil {
+		return d.broken
+	}
+	if len(d.queue) == 0 {
+		return nil
+	}
+	time.Sleep(d.delay)
+	i := 0
+	if d.order != nil {
+		i = d.order(len(d.queue))
+	}
+	j := d.queue[i]
+	d.queue = append(d.queue[:i], d.queue[i+1:]...)
+	res := len(j.buf)
+	if d.result != nil {
+		res = d.result(d.n, j.buf)
+	}
+	d.n++
+	if res > 0 {
+		res = copy(j.buf[:res], d.file[min(j.off, int64(len(d.file))):])
+	}
+	f(j.tag, res)
+	return nil
+}
+
+const block = 4096
+
+func content(blocks int) []byte {
+	b := make([]byte, blocks*block)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// readAll reads 40 ranges and compares; it gives the errors.
+func readAll(t *testing.T, q *Reads, file []byte) (errs []error) {
+	rs := make([]*Read, 40)
+	for i := range rs {
+		rs[i] = &Read{Off: int64(i * block), Buf: make([]byte, 3*block)}
+	}
+	q.Start(rs...)
+	for i := range rs {
+		r := rs[(i*7)%len(rs)]
+		if err := q.Wait(r); err != nil {
+			require.ErrorIs(t, err, ErrRead)
+			errs = append(errs, err)
+			continue
+		}
+		require.True(t, bytes.Equal(r.Buf, file[r.Off:r.Off+3*block]), "range at %d", r.Off)
+	}
+	require.NoError(t, q.Close())
+	return errs
+}
+
+func TestReadsComeWholeWhateverTheDeviceDoes(t *testing.T) {
+	file := content(64)
+	short := func(n int, buf []byte) int { return max(block, len(buf)/2) &^ (block - 1) }
+	for name, d := range map[string]*injected{
+		"plain":       {},
+		"reordered":   {order: func(n int) int { return n - 1 }},
+		"delayed":     {delay: time.Millisecond},
+		"short":       {result: short},
+		"unaligned":   {result: func(n int, buf []byte) int { return len(buf) - 100 }},
+		"a few bytes": {result: func(n int, buf []byte) int { return 100 }},
+		"interrupted": {result: func(n int, buf []byte) int {
+			if n%2 == 0 {
+				return -int(syscall.EINTR)
+			}
+			return short(n, buf)
+		}},
+		"refused": {result: func(n int, buf []byte) int { return -int(syscall.EOPNOTSUPP) }},
+		"invalid": {result: func(n int, buf []byte) int { return -int(syscall.EINVAL) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d.file = file
+			require.Empty(t, readAll(t, newReads("f", d, bytes.NewReader(file), block), file))
+			require.True(t, d.closed)
+		})
+	}
+}
+
+func TestAFailureOfAnyReadIsAnErrorOfThatReadAlone(t *testing.T) {
+	file := content(64)
+	for bad := range 40 {
+		d := &injected{file: file, order: func(n int) int { return (bad * 13) % n }, result: func(n int, buf []byte) int {
+			if n == bad {
+				return -int(syscall.EIO)
+			}
+			return len(buf)
+		}}
+		errs := readAll(t, newReads("f", d, bytes.NewReader(file), block), file)
+		require.Len(t, errs, 1)
+		require.ErrorIs(t, errs[0], syscall.EIO)
+	}
+}
+
+func TestAFileThatEndsEarlyIsTruncated(t *testing.T) {
+	file := content(64)
+	cut := file[:20*block+10]
+	d := &injected{file: cut}
+	errs := readAll(t, newReads("f", d, bytes.NewReader(cut), block), file)
+	require.Len(t, errs, 40-18)
+	for _, err := range errs {
+		require.ErrorIs(t, err, ErrTruncated)
+	}
+}
+
+func TestADeviceThatBreaksLosesTheMemoryOfItsReads(t *testing.T) {
+	file := content(64)
+	d := &injected{file: file, broken: syscall.EPERM}
+	q := newReads("f", d, bytes.NewReader(file), block)
+	rs := make([]*Read, 12)
+	for i := range rs {
+		rs[i] = &Read{Buf: make([]byte, block)}
+	}
+	q.Start(rs...)
+	lost := 0
+	for _, r := range rs {
+		if q.Wait(r) != nil {
+			require.True(t, r.Lost())
+			lost++
+		}
+	}
+	require.Equal(t, d.depth(), lost, "what was under way; the rest was read in the plain way")
+	again := &Read{Buf: make([]byte, block)}
+	q.Start(again)
+	require.NoError(t, q.Wait(again))
+	require.NoError(t, q.Close())
+}
+
+func TestBackendsReadTheSame(t *testing.T) {
+	file := content(600)
+	name := filepath.Join(t.TempDir(), "f")
+	require.NoError(t, os.WriteFile(name, file, 0o600))
+	s, err := Open(name)
+	require.NoError(t, err)
+	mem, err := Frames(300 * block)
+	require.NoError(t, err)
+	before := runtime.NumGoroutine()
+	for _, kind := range []string{Auto, Uring, Pread, Mmap} {
+		b, err := s.OpenBackend(kind, mem, Probe{Off: 0, Length: int64(len(file)), Slot: 4 * block})
+		if kind == Uring && err != nil {
+			t.Log(err) // pread is tried after it, so that only an unreadable file fails
+		}
+		require.NoError(t, err, kind)
+		require.NotEmpty(t, b.Why)
+		t.Log(kind, b.Name, b.Why)
+		for _, q := range []*Reads{b.Demand, b.Ahead} {
+			clear(mem)
+			rs := make([]*Read, 100)
+			for i := range rs {
+				rs[i] = &Read{Off: int64(i) * 5 * block, Buf: mem[i*3*block:][:3*block]}
+			}
+			q.Start(rs...)
+			for i, r := range rs {
+				require.NoError(t, q.Wait(r))
+				require.True(t, bytes.Equal(r.Buf, file[i*5*block:][:3*block]), "%s: range %d", b.Name, i)
+			}
+			end := &Read{Off: 598 * block, Buf: mem[:4*block]}
+			q.Start(end)
+			require.ErrorIs(t, q.Wait(end), ErrTruncated, b.Name)
+		}
+		require.NoError(t, b.Close())
+	}
+	_, err = s.OpenBackend("tape", mem, Probe{})
+	require.ErrorIs(t, err, ErrBackend)
+	require.NoError(t, FreeFrames(mem))
+	require.NoError(t, s.Close())
+	for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
+	require.LessOrEqual(t, runtime.NumGoroutine(), before)
+}
+
+func TestAChangedFileIsNoticed(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	require.NoError(t, os.WriteFile(name, content(4), 0o600))
+	s, err := Open(name)
+	require.NoError(t, err)
+	defer s.Close()
+	require.NoError(t, s.Changed())
+	require.NoError(t, os.Chtimes(name, time.Now(), time.Now().Add(time.Hour)))
+	require.ErrorIs(t, s.Changed(), ErrRead)
+	require.NoError(t, os.Truncate(name, 10))
+	require.ErrorIs(t, s.Changed(), ErrTruncated)
+}
