@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -27,7 +28,15 @@ func TestMain(m *testing.M) {
 		if st, err := os.Stat(os.Getenv("FETCH_DATA")); err == nil {
 			spec.Size = st.Size()
 		}
-		if _, err := Get(context.Background(), spec, Options{Connections: 8, Backoff: time.Millisecond}); err != nil {
+		// Small buffers of the system, so that what the server has sent and what the process has got are nearly the same.
+		narrow := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			if err == nil {
+				err = c.(*net.TCPConn).SetReadBuffer(64 << 10)
+			}
+			return c, err
+		}}
+		if _, err := Get(context.Background(), spec, Options{Connections: 8, Backoff: time.Millisecond, Transport: narrow}); err != nil {
 			os.Stderr.WriteString(err.Error() + "\n")
 			os.Exit(1)
 		}
@@ -57,16 +66,20 @@ func TestKilledAtAnyMomentItGoesOn(t *testing.T) {
 		w.Header().Set("Content-Range", rangeText(from, to, len(s.data)))
 		w.WriteHeader(http.StatusPartialContent)
 		for at := from; at < to; {
-			n, err := w.Write(s.data[at:min(at+256<<10, to)])
+			n, err := w.Write(s.data[at:min(at+128<<10, to)])
 			s.sent.Add(int64(n))
 			if at += int64(n); err != nil || r.Context().Err() != nil {
 				return true
 			}
 			w.(http.Flusher).Flush()
-			time.Sleep(2 * time.Millisecond)
+			time.Sleep(time.Millisecond)
 		}
 		return true
 	})
+	s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetWriteBuffer(64 << 10)
+		return ctx
+	}
 	for trial := range trials {
 		path := dir + "/file"
 		sum := content(32, 1) // not used where a list is given
