@@ -30,3 +30,10 @@ type GemmArgs struct {
 	Load    int            // not 0: outputs are added to
 	Ahead   uintptr        // bytes that P1 moves for every block of a panel
 }
+
+// ProbeArgs is the argument block of the functions that measure the machine.
+type ProbeArgs struct {
+	A unsafe.Pointer
+	N int    // rounds, at least 1
+	R uint64 // result
+}

@@ -114,7 +114,7 @@ func (r runner) speed(ctx context.Context, gguf, jns string, t int) ([]row, erro
 			return nil, err
 		}
 		var o map[string]json.RawMessage
-		or, err := child.JSON(ctx, &o, r.ours.Run, append(append([]string{"bench", jns}, work...), "--json")...)
+		or, err := child.JSON(ctx, &o, r.ours.Run, append(append([]string{"bench", jns}, work...), "--json", "--no-probe")...)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	jnscli "jns/cmd/internal/cli"
+)
+
+func TestBenchSetsItsRatesBesideWhatTheMachineCanDo(t *testing.T) {
+	report := filepath.Join(t.TempDir(), "report.md")
+	code, out := command(t, "bench", container(t, "jns-tiny"), "-p", "16", "-n", "8", "-r", "2", "--ctx", "64", "--json", "--power", "-o", report)
+	require.Equal(t, jnscli.ExitOK, code)
+	var doc struct {
+		Prompt   rate             `json:"pp16"`
+		Decode   rate             `json:"tg8"`
+		Ceilings []map[string]any `json:"ceilings"`
+		Work     map[string]int   `json:"work"`
+		Power    *power           `json:"power"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
+	require.Positive(t, doc.Prompt.GOPS)
+	require.Zero(t, doc.Prompt.GBps)
+	require.InDelta(t, doc.Decode.Median*float64(doc.Work["weight_bytes"])/1e9, doc.Decode.GBps, 1e-9)
+	require.InDelta(t, doc.Decode.GBps/doc.Ceilings[len(doc.Ceilings)-1]["memory_gbps"].(float64), doc.Decode.OfRead, 1e-9)
+	require.True(t, doc.Power.Reason != "" || doc.Decode.Joules > 0)
+	text, err := os.ReadFile(report)
+	require.NoError(t, err)
+	for _, s := range []string{"## Machine", "- cpu: ", "tg8", "plain reads", "## Kernels", "power: "} {
+		require.Contains(t, string(text), s)
+	}
+
+	code, out = command(t, "bench", container(t, "jns-tiny"), "-p", "0", "-n", "2", "-r", "1", "--ctx", "64", "--no-probe")
+	require.Equal(t, jnscli.ExitOK, code)
+	require.Contains(t, out, "tg2")
+	require.NotContains(t, out, "machine,")
+}
+
+func TestCachesAreReadAsTheSystemShowsThem(t *testing.T) {
+	dir := t.TempDir()
+	for i, c := range []string{"1 Data 48K", "2 Unified 2048K", "3 Unified 36M", "4 Unified ?"} {
+		f := strings.Fields(c)
+		d := filepath.Join(dir, "index"+string(rune('0'+i)))
+		require.NoError(t, os.Mkdir(d, 0o755))
+		for j, name := range []string{"level", "type", "size"} {
+			require.NoError(t, os.WriteFile(filepath.Join(d, name), []byte(f[j]+"\n"), 0o600))
+		}
+	}
+	require.Equal(t, []string{"L1 data 48K", "L2 unified 2048K", "L3 unified 36M", "L4 unified ?"}, caches(dir))
+	require.Equal(t, uint64(36<<20), lastCache(dir))
+	require.Zero(t, lastCache(filepath.Join(dir, "none")))
+}
