@@ -26,3 +26,29 @@ type GemmArgs struct {
 	Panels  int            // column panels
 	Load    int            // not 0: outputs are added to
 }
+
+// VecArgs is the argument block of the vector functions; which fields one reads and writes is said at the function. Pointers are to float32 unless said, N counts elements.
+type VecArgs struct {
+	Dst, A, B, C unsafe.Pointer
+	N            int
+	F, G         float32
+	U            [4]uint32   // result
+	Lanes        [16]float32 // result
+}
+
+// AttendStep is the argument block of the attention functions: up to four queries, rows of Q, S (64 numbers a row) and O, which share one page. The queries see positions
+// Lo ≤ p < Hi, each those whose Active has its bit; outputs of those in Any are changed: O·Alpha + o·Beta.
+type AttendStep struct {
+	Q           unsafe.Pointer
+	QStride     uintptr
+	K, V        unsafe.Pointer
+	S, O        unsafe.Pointer
+	OStride     uintptr
+	D, DV       int
+	Lo, Hi      int
+	Any         int
+	Scale       float32
+	_           [3]float32
+	Alpha, Beta [4]float32
+	Active      [64]uint16
+}

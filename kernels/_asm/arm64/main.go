@@ -12,8 +12,10 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -26,15 +28,17 @@ type (
 type fn struct {
 	name, doc string
 	frame     int
-	body      bytes.Buffer
+	pre, body bytes.Buffer  // constants of the function, and the rest
 	data      *bytes.Buffer // tables, after the functions
 	labels    int
 	free      []V
+	used      [32]bool // vector registers that have been taken
+	fixed     map[uint32]V
 	regs      []R
 }
 
 func newFn(data *bytes.Buffer, name, doc string) *fn {
-	f := &fn{name: name, doc: doc, data: data}
+	f := &fn{name: name, doc: doc, data: data, fixed: map[uint32]V{}}
 	for v := V(31); v >= 0; v-- {
 		f.free = append(f.free, v)
 	}
@@ -52,8 +56,31 @@ func (f *fn) v() V {
 	}
 	v := f.free[len(f.free)-1]
 	f.free = f.free[:len(f.free)-1]
+	f.used[v] = true
 	return v
 }
+
+// fix gives a register that holds a 32-bit constant in every lane, from the start of the function to its end.
+func (f *fn) fix(x uint32) V {
+	if v, ok := f.fixed[x]; ok {
+		return v
+	}
+	for i, v := range f.free {
+		if f.used[v] {
+			continue // it may be overwritten before the place of this call is reached a second time
+		}
+		f.free = slices.Delete(f.free, i, i+1)
+		body := f.body
+		f.body = f.pre
+		f.word32(v, x)
+		f.pre, f.body = f.body, body
+		f.fixed[x] = v
+		return v
+	}
+	panic(f.name + ": no register for a constant")
+}
+
+func (f *fn) fixF(x float32) V { return f.fix(math.Float32bits(x)) }
 
 func (f *fn) vs(n int) []V {
 	s := make([]V, n)
@@ -145,6 +172,7 @@ func (f *fn) text(w *bytes.Buffer) {
 		flags = "0"
 	}
 	fmt.Fprintf(w, "\n// %s %s\nTEXT ·%s(SB), %s, $%d-8\n", f.name, f.doc, f.name, flags, f.frame)
+	w.Write(f.pre.Bytes())
 	w.Write(f.body.Bytes())
 	w.WriteString("\tRET\n")
 }
