@@ -50,21 +50,21 @@ func TestRecurrentStepsHaveTheBitsOfScalar(t *testing.T) {
 				y, y2 := make([]float32, n), make([]float32, n)
 				ref.ScanStep(s, x, b, c, 0.75, y)
 				v.ScanStep(s2, x, b, c, 0.75, y2)
-				requireBits(t, s, s2, "ScanStep state "+what)
-				requireBits(t, y, y2, "ScanStep "+what)
+				requireBits(t, s, s2, "ScanStep state %s", what)
+				requireBits(t, y, y2, "ScanStep %s", what)
 
 				decay, d, d2 := fill(r, 0, k), make([]float32, n), make([]float32, n)
 				for _, g := range [][]float32{decay, decay[:1]} {
 					ref.DeltaStep(s, b, c, x, g, 0.5, d, y)
 					v.DeltaStep(s2, b, c, x, g, 0.5, d2, y2)
-					requireBits(t, s, s2, "DeltaStep state "+what)
-					requireBits(t, y, y2, "DeltaStep "+what)
+					requireBits(t, s, s2, "DeltaStep state %s", what)
+					requireBits(t, y, y2, "DeltaStep %s", what)
 				}
 				aa := fill(r, 0, n*k)
 				ref.ScanChannels(s, aa, n, x, d, b, c, y)
 				v.ScanChannels(s2, aa, n, x, d, b, c, y2)
-				requireBits(t, s, s2, "ScanChannels state "+what)
-				requireBits(t, y, y2, "ScanChannels "+what)
+				requireBits(t, s, s2, "ScanChannels state %s", what)
+				requireBits(t, y, y2, "ScanChannels %s", what)
 			}
 		}
 	})
