@@ -1,6 +1,7 @@
 package scalar
 
 import (
+	"sync"
 	"unsafe"
 
 	"jns/kernels/arg"
@@ -115,6 +116,9 @@ func StoreV(page unsafe.Pointer, v []float32, pos int) {
 	}
 }
 
+// blocks are for Row: a decoder is called through a variable, so that a block on the stack would go to the heap.
+var blocks = sync.Pool{New: func() any { return new(tile.Block) }}
+
 // Row takes a source row of a codec apart: dst = (float32(Scale·Code) + Off)·scale, or the float value times scale.
 func Row(dst []float32, src []byte, c *tile.Codec, scale float32) {
 	if c.Float() {
@@ -123,9 +127,10 @@ func Row(dst []float32, src []byte, c *tile.Codec, scale float32) {
 		return
 	}
 	const run = 16 // divides every group
-	var b tile.Block
+	b := blocks.Get().(*tile.Block)
+	defer blocks.Put(b)
 	for len(dst) >= c.Elems {
-		c.Decode(&b, src)
+		c.Decode(b, src)
 		for i := 0; i < c.Elems; i += run {
 			s, code, d := b.Scale[i/c.Group], (*[run]int8)(b.Code[i:]), (*[run]float32)(dst[i:])
 			if c.OffGroup == 0 {

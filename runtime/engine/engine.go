@@ -185,6 +185,9 @@ func (e *Engine) fault(v any) error {
 
 // ran turns the error of a region into the caller's: a fault names file and offset, a panic of ours stays one.
 func (e *Engine) ran(err error) error {
+	if err == nil {
+		return nil // before p, which is on the heap
+	}
 	var p *sched.PanicError
 	if !errors.As(err, &p) {
 		if re := readError(err); re != nil {

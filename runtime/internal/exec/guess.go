@@ -146,12 +146,13 @@ func (m *Model) guess(w *worker, g *guess, row int) {
 	k, top := &g.work[w.id], g.args.Top
 	x := k.x[:g.hidden.len]
 	m.vec.RMSNorm(x, g.hidden.f32(row), g.gain, g.norm.Eps)
-	var a kernels.MatMulArgs
+	a := &w.args
+	*a = kernels.MatMulArgs{}
 	q := g.router
 	a.W, a.WStride, a.Tiles, a.Cols = q.at(0), uintptr(q.stride), q.parts[0].tiles, int(q.Cols)
 	a.X, a.XStride, a.N = unsafe.Pointer(unsafe.SliceData(x)), uintptr(4*len(x)), 1
 	a.Y, a.YStride = unsafe.Pointer(unsafe.SliceData(k.logits)), uintptr(4*len(k.logits))
-	q.mm.Func(&a)
+	q.mm.Func(a)
 	m.vec.Route(&g.args, k.logits[:g.args.Experts], g.chosen[row*top:(row+1)*top], k.weights, &m.picks.routes[w.id].scratch)
 }
 

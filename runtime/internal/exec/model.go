@@ -56,6 +56,7 @@ type Model struct {
 	context   int // most positions of a session
 	positions int // below which positions must lie: rows of the smallest table that is read by position
 	set       string
+	entry     func(id int) // region, made a value once
 }
 
 // step is a piece of the program between two barriers. Every worker calls run; pieces are handed out by next.
@@ -69,10 +70,11 @@ type step struct {
 type worker struct {
 	id      int
 	m       *Model
-	source  []byte    // one source row
-	tile    []byte    // one tile row read from the file
-	turn    int       // blocks begun in this run, see stream.go
-	scratch []float32 // outputs of a chunk before the epilogue
+	source  []byte             // one source row
+	tile    []byte             // one tile row read from the file
+	turn    int                // blocks begun in this run, see stream.go
+	scratch []float32          // outputs of a chunk before the epilogue
+	args    kernels.MatMulArgs // of the call under way: kernels are called through variables, so that a block on the stack would go to the heap
 	attend  attendScratch
 	calls   []uint64 // per kernel
 	_       [64]byte
@@ -128,6 +130,7 @@ func New(c Config) (*Model, error) {
 		return nil, err
 	}
 	m.next = make([]sched.Counter, len(m.steps))
+	m.entry = m.region
 	for i := range m.work {
 		m.work[i].calls = make([]uint64, len(m.names)+8)
 	}

@@ -86,6 +86,7 @@ func (m *Model) bindAppend(p *format.KVAppendParams) error {
 
 // attendScratch is the state of up to AttendMax queries.
 type attendScratch struct {
+	args    kernels.AttendArgs
 	q, o, s []float32
 	m, l    []float32
 }
@@ -166,7 +167,8 @@ func (a *attention) block(w *worker, r0, r1, kvHead, h0, h1 int) {
 	m, s := w.m, &w.attend
 	d, dv := a.shape.KeyDim, a.shape.ValDim
 	ov := (dv + 15) &^ 15
-	var g kernels.AttendArgs
+	g := &s.args
+	*g = kernels.AttendArgs{}
 	g.D, g.DV, g.Scale, g.Cap = d, dv, a.scale, a.cap
 	g.Q, g.QStride = unsafe.Pointer(unsafe.SliceData(s.q)), uintptr(4*d)
 	g.O, g.OStride = unsafe.Pointer(unsafe.SliceData(s.o)), uintptr(4*ov)
@@ -210,7 +212,7 @@ func (a *attention) block(w *worker, r0, r1, kvHead, h0, h1 int) {
 		}
 		p := cache.Page(a.state, page)
 		g.K, g.V = p.Key(a.shape, kvHead), p.Value(a.shape, kvHead)
-		m.vec.Attend(&g)
+		m.vec.Attend(g)
 	}
 	n := 0
 	for r := r0; r < r1; r++ {

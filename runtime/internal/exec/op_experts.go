@@ -353,7 +353,8 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 
 // expertPiece multiplies tile rows t0 … t0+tiles-1 of expert x with count entries from the first on.
 func (m *Model) expertPiece(w *worker, q *expertProduct, in *buffer, top, x, t0, tiles, first, count int) {
-	var a kernels.MatMulArgs
+	a := &w.args
+	*a = kernels.MatMulArgs{}
 	a.W = unsafe.Add(q.w.at(x), uintptr(t0+q.from/q.w.layout.Rows)*uintptr(q.w.stride))
 	a.WStride, a.Tiles, a.Cols = uintptr(q.w.stride), tiles, int(q.w.Cols)
 	a.X, a.XStride, a.N = entry(in, top, first), in.stride/uintptr(top), count
@@ -365,7 +366,7 @@ func (m *Model) expertPiece(w *worker, q *expertProduct, in *buffer, top, x, t0,
 	} else {
 		a.Y, a.YStride = unsafe.Add(entry(q.out, top, first), 4*row0), q.out.stride/uintptr(top)
 	}
-	q.w.mm.Func(&a)
+	q.w.mm.Func(a)
 	w.calls[q.w.counter]++
 	if !fine {
 		return

@@ -56,7 +56,8 @@ func (m *Model) multiplyHead(k *worker, w *weight, c *headPiece, in, out *buffer
 	if in.typ != format.ElemF32 {
 		skip = tile.Q8XRowBytes(c.head * cols)
 	}
-	var a kernels.MatMulArgs
+	a := &k.args
+	*a = kernels.MatMulArgs{}
 	a.W = unsafe.Add(w.at(c.part), uintptr(c.tile)*uintptr(w.stride))
 	a.WStride, a.Tiles, a.Cols = uintptr(w.stride), c.tiles, cols
 	a.X, a.XStride, a.N = unsafe.Add(in.row(r0), skip), in.stride, n
@@ -65,7 +66,7 @@ func (m *Model) multiplyHead(k *worker, w *weight, c *headPiece, in, out *buffer
 		a.XStride, a.N = a.XStride/2, 2*n
 		a.Y, a.YStride = unsafe.Pointer(unsafe.SliceData(k.scratch)), uintptr(4*rows)
 	}
-	w.mm.Func(&a)
+	w.mm.Func(a)
 	k.calls[w.counter]++
 	for i := range n {
 		y := out.f32(r0 + i)[c.row0 : c.row0+rows]

@@ -132,7 +132,8 @@ func (m *Model) pieces(selected bool, n int, partOf func(i int) (*weight, int), 
 // multiply computes a piece for n rows from row r0 on, then bias, scale and residual.
 func (m *Model) multiply(w *worker, c *piece, in *buffer, r0, n int) {
 	q := c.of
-	var a kernels.MatMulArgs
+	a := &w.args
+	*a = kernels.MatMulArgs{}
 	a.W = unsafe.Add(q.w.at(c.part), uintptr(c.tile)*uintptr(q.w.stride))
 	a.WStride, a.Tiles, a.Cols = uintptr(q.w.stride), c.tiles, int(q.w.Cols)
 	a.X, a.XStride, a.N = in.row(r0), in.stride, n
@@ -146,7 +147,7 @@ func (m *Model) multiply(w *worker, c *piece, in *buffer, r0, n int) {
 	if q.fine {
 		a.XStride, a.YStride, a.N = a.XStride/2, a.YStride/2, 2*n
 	}
-	q.w.mm.Func(&a)
+	q.w.mm.Func(a)
 	w.calls[q.w.counter]++
 	if q.bias == nil && q.residual == nil && q.scale == 1 && !q.fine {
 		return

@@ -69,7 +69,7 @@ func (m *Model) Run(b Batch) error {
 	for i := range m.next {
 		m.next[i].Reset()
 	}
-	return m.pool.Run(m.region)
+	return m.pool.Run(m.entry)
 }
 
 // Whole says that rows see later positions: all tokens of a session must be in one batch.
