@@ -97,7 +97,7 @@ func (u *uses) now(slot uint32) float64 { return u.count[slot] * u.left(u.token-
 
 // share is the part of the tokens that want the slot; a slot never seen has been wanted by a little.
 func (u *uses) share(slot uint32) float64 {
-	const first, weight = 1.0 / 32, 4
+	const first, weight = 1.0 / 64, 2
 	return min((u.now(slot)+first*weight)/(u.total+weight), 1)
 }
 
@@ -150,13 +150,16 @@ func (p *next) Use(slot uint32, count int) {
 }
 
 func (p *next) Distance(slot uint32, layer int) float64 {
-	token := 0.75*p.long.share(slot) + 0.25*p.short.share(slot)
+	token := 0.9*p.long.share(slot) + 0.1*p.short.share(slot)
 	not := 1.0 // probability that no row of a pass wants it
 	for q, n := 1-token, p.rows; n > 0; n >>= 1 {
 		if n&1 != 0 {
 			not *= q
 		}
 		q *= q
+	}
+	if p.rows > 1 { // the next pass is another part of the prompt, or the first token of the answer
+		not = 0.5*not + 0.5*(1-token)
 	}
 	turns := int(p.layer[slot]) - layer
 	if turns <= 0 {
