@@ -94,6 +94,8 @@ type Vec struct {
 	// Sink merges an attention sink into a query's state and returns the new sum.
 	Sink func(o []float32, m, l, s float32) float32
 
+	// Exp: dst = e^x.
+	Exp func(dst, x []float32)
 	// MulAdd: dst = a·b + dst, the product rounded.
 	MulAdd func(dst, a, b []float32)
 	// Recurrent layers, one position at a time: see package scalar.

@@ -28,6 +28,7 @@ var scalarVec = Vec{
 	Route:        scalar.Route,
 	Sink:         scalar.Sink,
 	MulAdd:       scalar.MulAdd,
+	Exp:          scalarExp,
 	ScanStep:     scalar.ScanStep,
 	ScanChannels: scalar.ScanChannels,
 	DeltaStep:    scalar.DeltaStep,

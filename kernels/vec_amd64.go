@@ -45,6 +45,9 @@ func fillVec(set string, v *Vec) {
 	v.Attend = w.attend
 	v.Finish = func(dst, o []float32, l float32) { w.scale(dst, o, 1/l) }
 	v.ArgMax = w.argMax
+	v.Exp = w.exp
+	v.MulAdd = mulAddOf(v)
+	fillState(v)
 }
 
 // run calls the function of the family. It is inlined, and the calls are direct, so that the argument block stays on the stack.
@@ -184,6 +187,19 @@ func (w wide) softmax(dst, x []float32) {
 	a.F = a.R
 	w.run(&a, amd64.Vec_expsum_avx512vnni, amd64.Vec_expsum_avx2)
 	w.scale(dst, dst, 1/a.R)
+}
+
+// exp is the numerator of softmax, which knows no arguments far above 0.
+func (w wide) exp(dst, x []float32) {
+	n := len(dst)
+	for _, v := range x[:n] {
+		if !(v <= 64) {
+			scalarExp(dst, x)
+			return
+		}
+	}
+	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), N: n}
+	w.run(&a, amd64.Vec_expsum_avx512vnni, amd64.Vec_expsum_avx2)
 }
 
 func (w wide) storeK(page unsafe.Pointer, k []float32, pos int) {
