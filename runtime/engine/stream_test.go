@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -221,4 +223,28 @@ func TestAFileThatIsCutWhileRunningIsAnErrorAndNothingHangs(t *testing.T) {
 			require.LessOrEqual(t, runtime.NumGoroutine(), before)
 		}
 	}
+}
+
+// Rows of tables are read one by one: the table is not among the pages of the mapping that are resident.
+func TestTablesOfRowsAreNotResident(t *testing.T) {
+	path := compiled(t, "../../../shared/models/synth/tiny-qwen3moe-Q4_K_M.gguf")
+	e, err := Open(path, Options{Context: 64})
+	require.NoError(t, err)
+	defer e.Close()
+	_, err = evaluate(e)
+	require.NoError(t, err)
+	rows, ok := e.c.Section(format.SectionRows)
+	require.True(t, ok)
+	require.Greater(t, rows.Length, uint64(256<<10))
+	b, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Skip("the system does not tell what is resident")
+	}
+	_, after, found := strings.Cut(string(b), path)
+	require.True(t, found)
+	_, after, _ = strings.Cut(after, "Rss:")
+	kb, err := strconv.ParseUint(strings.Fields(after)[0], 10, 64)
+	require.NoError(t, err)
+	// The system maps pages around a touched one, 64 KiB at most.
+	require.LessOrEqual(t, kb<<10, e.c.Header.Length-rows.Length+128<<10)
 }
