@@ -1,4 +1,4 @@
-# make run    builds both commands, compiles the model in testdata and lets it answer
+# make run    builds the commands, compiles the model in testdata and lets it answer
 # make test   checks everything; under ten minutes on two cores
 # make help   lists the rest
 
@@ -30,9 +30,9 @@ help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
 .PHONY: build
-build: ## both commands into ./bin
+build: ## the commands into ./bin
 	@mkdir -p bin
-	go build -trimpath -o bin/ ./cmd/jnsc ./cmd/jns-run
+	go build -trimpath -o bin/ ./cmd/jnsc ./cmd/jns-run ./cmd/jns-get
 
 .PHONY: run
 run: build ## compile the embedded model and let it answer; PROMPT="…" asks something else
@@ -54,7 +54,7 @@ vet:
 	@for t in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
 		echo "vet $$t"; GOOS=$${t%/*} GOARCH=$${t#*/} go vet ./...; done
 	@echo "vet linux/amd64 purego"; GOOS=linux GOARCH=amd64 go vet -tags purego ./...
-	@echo "build purego"; go build -tags purego -o /dev/null ./cmd/jnsc; go build -tags purego -o /dev/null ./cmd/jns-run
+	@echo "build purego"; for c in jnsc jns-run jns-get; do go build -tags purego -o /dev/null ./cmd/$$c; done
 
 .PHONY: unit
 unit:
@@ -91,10 +91,10 @@ golden: ## write golden files anew; review the difference like code
 	git --no-pager diff --stat
 
 .PHONY: cross
-cross: ## both commands for five systems into ./bin/OS-ARCH
+cross: ## the commands for five systems into ./bin/OS-ARCH
 	@for t in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
 		d=bin/$${t%/*}-$${t#*/}; mkdir -p $$d; echo $$d; \
-		GOOS=$${t%/*} GOARCH=$${t#*/} go build -trimpath -ldflags='-s -w' -o $$d/ ./cmd/jnsc ./cmd/jns-run; done
+		GOOS=$${t%/*} GOARCH=$${t#*/} go build -trimpath -ldflags='-s -w' -o $$d/ ./cmd/jnsc ./cmd/jns-run ./cmd/jns-get; done
 
 ## Measuring
 
@@ -130,3 +130,26 @@ STREAM_DIR ?= $(MODELS)
 stream-test: build ## a mixture of 128 experts in an eighth, a quarter and a half of its size: same bits, within the grant; SHAPE=small|eighth|full
 	go build -trimpath -o bin/streamtest ./cmd/internal/streamtest
 	bin/streamtest -shape $(SHAPE) -dir "$(STREAM_DIR)" -jnsc bin/jnsc -jns-run bin/jns-run $(if $(CGROUP),-cgroup $(CGROUP))
+
+## Publishing
+
+# The Go version that releases are built with.
+TOOLCHAIN := go1.26.8
+
+.PHONY: published
+published: build ## write the manifests of published models anew, from the sources in MODELS=DIR; BENCH=1 measures too
+	manifests/publish.sh "$(MODELS)"
+	$(MAKE) models-md
+
+.PHONY: models-md
+models-md: ## write MODELS.md from the manifests
+	go run ./manifests/modelsmd -o MODELS.md
+
+.PHONY: repro
+repro: build ## rebuild every published container whose source is here and compare every digest
+	@for m in manifests/published/*.json; do bin/jnsc repro $$m --source $(TINY) $(addprefix --source ,$(wildcard $(MODELS))) 2>/dev/null || { \
+		case $$? in 3) echo "$$m: its source is not here (make models)";; *) bin/jnsc repro $$m --source $(TINY) $(addprefix --source ,$(wildcard $(MODELS))); exit 1;; esac; }; done
+
+.PHONY: release
+release: ## reproducible binaries of HEAD for all platforms into ./dist, with bill of materials and checksums; PLATFORMS="linux/amd64 …"
+	go run ./cmd/internal/release -o dist -toolchain $(TOOLCHAIN) $(if $(PLATFORMS),-platforms "$(PLATFORMS)")

@@ -16,7 +16,8 @@ const before = `# Models
 Published models, one row per model and target. This file is written by ` + "`make models-md`" + ` from the manifests in ` + "`manifests/published`" + ` and never by hand; the manifests are
 written by ` + "`jnsc publish`" + ` (` + "`make published`" + `). ` + "`jnsc repro`" + ` rebuilds a row from its source and compares every digest; ` + "`make repro`" + ` does so for all of them.
 
-"needs" is what a run holds in memory at least: vectors, dense matrices, arena, keys and values of 4096 positions. Peak RSS and speeds are medians of
+"needs" is what a run holds in memory at least: vectors, dense matrices, arena, keys and values of 4096 positions
+or as many as the model was trained for. Peak RSS and speeds are medians of
 ` + "`jns-run bench --json`" + ` on the machine named. A dash: not measured.
 
 `

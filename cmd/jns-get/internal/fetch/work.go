@@ -60,7 +60,7 @@ func (g *get) learn(ctx context.Context) (err error) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			g.note("%s: %v", s, err)
+			g.otherwise(s, err)
 			continue
 		}
 		if err = g.ruleOf(ctx, s); err == nil {
@@ -70,9 +70,16 @@ func (g *get) learn(ctx context.Context) (err error) {
 			return ctx.Err()
 		}
 		s.kill(err)
-		g.note("%s: %v", s, err)
+		g.otherwise(s, err)
 	}
 	return g.noSource()
+}
+
+// otherwise says why a source is of no use, where another one may be.
+func (g *get) otherwise(s *src, err error) {
+	if len(g.sources) > 1 {
+		g.note("%s: %v", s, err)
+	}
 }
 
 // ruleOf learns from a source that answered.

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	jnscli "jns/cmd/internal/cli"
+	"jns/compiler"
+	"jns/manifests"
+)
+
+const publishedDir = "../../manifests/published"
+
+// call runs a verb in this process and gives its standard output.
+func call(args ...string) (string, error) {
+	var b bytes.Buffer
+	old := stdout
+	stdout = &b
+	defer func() { stdout = old }()
+	err := root().Run(context.Background(), append([]string{"jnsc"}, args...))
+	return b.String(), err
+}
+
+// publishTiny compiles a model of the repository and publishes it in a new directory.
+func publishTiny(t *testing.T, model, target string) (dir string, m *manifests.Manifest) {
+	dir = t.TempDir()
+	out := filepath.Join(dir, model+"."+target+".jns")
+	_, err := compiler.Compile(context.Background(), compiler.Options{Source: filepath.Join(tinyDir, model+".gguf"), Output: out, Target: target})
+	require.NoError(t, err)
+	_, err = call("publish", dir, "--source", tinyDir)
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(dir, model+"."+target+".json"))
+	require.NoError(t, err)
+	m, err = manifests.Parse(text)
+	require.NoError(t, err)
+	return dir, m
+}
+
+// TestPublishedModelsOfTheRepositoryReproduce rebuilds every published model whose source is committed. With -update it publishes them anew; what was measured stays
+// as long as the container is the same.
+func TestPublishedModelsOfTheRepositoryReproduce(t *testing.T) {
+	for _, model := range []string{"jns-tiny", "jns-tiny-moe"} {
+		for _, target := range []string{"portable", "x86-64-v4", "arm64-i8mm"} {
+			path := filepath.Join(publishedDir, model+"."+target+".json")
+			if *update {
+				out := filepath.Join(t.TempDir(), model+"."+target+".jns")
+				_, err := compiler.Compile(context.Background(), compiler.Options{Source: filepath.Join(tinyDir, model+".gguf"), Output: out, Target: target})
+				require.NoError(t, err)
+				_, err = call("publish", out, "--source", tinyDir, "--out", publishedDir, "--licence", "Apache-2.0", "--attribution", "this project",
+					"--repository", "this repository: testdata/models/tiny", "--description", "a small model of the project's own")
+				require.NoError(t, err)
+			}
+			out, err := call("repro", path, "--source", tinyDir)
+			require.NoError(t, err, "%s: run make golden, then make models-md", path)
+			require.Contains(t, out, "all")
+		}
+	}
+}
+
+// TestAChangeAtAnyLinkIsFoundAndNamed: one bit of each link of the chain, in the manifest, in the source, in the published file.
+func TestAChangeAtAnyLinkIsFoundAndNamed(t *testing.T) {
+	const model, target = "jns-tiny", "portable"
+	dir, m := publishTiny(t, model, target)
+	source := filepath.Join(tinyDir, model+".gguf")
+	type change struct {
+		name   string
+		change func(*manifests.Manifest)
+		says   string
+	}
+	flip := func(d *manifests.Digest) { d[9] ^= 0x20 }
+	list := []change{
+		{"source bytes", func(m *manifests.Manifest) { m.Source.Files[0].Bytes ^= 1 }, `"source jns-tiny.gguf: bytes"`},
+		{"source digest", func(m *manifests.Manifest) { flip(&m.Source.Files[0].SHA256) }, `"source jns-tiny.gguf: SHA-256"`},
+		{"source chunk", func(m *manifests.Manifest) { flip(&m.Source.Files[0].Chunks[1]) }, `"source jns-tiny.gguf: chunk 1 (from byte 1048576)"`},
+		{"source header", func(m *manifests.Manifest) { flip(m.Source.Files[0].HeaderSHA256) }, `"source jns-tiny.gguf: header"`},
+		{"compiler", func(m *manifests.Manifest) { m.Compiler.Revision ^= 1 }, `"compiler revision"`},
+		{"compiler name", func(m *manifests.Manifest) { m.Compiler.Name = "jnsd" }, `"compiler name"`},
+		{"options", func(m *manifests.Manifest) { m.Compiler.Options = "keep-unknown=false " }, `"options"`},
+		{"table of contents", func(m *manifests.Manifest) { flip(&m.Container.TOC) }, `"table of contents"`},
+		{"root", func(m *manifests.Manifest) { flip(&m.Container.Root) }, `"root digest"`},
+		{"chunk", func(m *manifests.Manifest) { flip(&m.Container.Chunks[2]) }, `"chunk 2 (from byte 2097152)"`},
+		{"file", func(m *manifests.Manifest) { flip(&m.Container.SHA256) }, `"SHA-256"`},
+	}
+	for i, l := range m.Container.Chain {
+		list = append(list, change{"link " + l.Link, func(m *manifests.Manifest) { flip(&m.Container.Chain[i].SHA256) }, fmt.Sprintf("%q", "link "+l.Link)})
+	}
+	for i, s := range m.Container.Sections {
+		list = append(list, change{"section " + s.Section, func(m *manifests.Manifest) { flip(&m.Container.Sections[i].BLAKE3) }, fmt.Sprintf("%q", "section "+s.Section)})
+	}
+	text, err := m.Encode()
+	require.NoError(t, err)
+	for _, c := range list {
+		t.Run(c.name, func(t *testing.T) {
+			bad, err := manifests.Parse(text)
+			require.NoError(t, err)
+			c.change(bad)
+			b, err := json.Marshal(bad)
+			require.NoError(t, err)
+			path := filepath.Join(t.TempDir(), "m.json")
+			require.NoError(t, os.WriteFile(path, b, 0o666))
+			_, err = call("repro", path, "--source", source)
+			require.ErrorContains(t, err, "differs at link "+c.says)
+			require.Equal(t, jnscli.ExitVerify, classes.Code(err))
+		})
+	}
+
+	good := filepath.Join(dir, model+"."+target+".json")
+	published := filepath.Join(dir, model+"."+target+".jns")
+	_, err = call("repro", good, "--source", source, "--container", published)
+	require.NoError(t, err)
+	for _, file := range []string{source, published} {
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		b[2<<20+77] ^= 1
+		damaged := filepath.Join(t.TempDir(), filepath.Base(file))
+		require.NoError(t, os.WriteFile(damaged, b, 0o666))
+		if file == source {
+			_, err = call("repro", good, "--source", damaged)
+			require.ErrorContains(t, err, `"source jns-tiny.gguf: chunk 2 (from byte 2097152)"`)
+		} else {
+			_, err = call("repro", good, "--source", source, "--container", damaged)
+			require.ErrorContains(t, err, `"published file: chunk 2 (from byte 2097152)"`)
+		}
+		require.Equal(t, jnscli.ExitVerify, classes.Code(err))
+	}
+}
+
+// TestPublishRefusesWhatIsNotTrue: a container whose source is not at hand, one that is damaged, one without a licence.
+func TestPublishRefusesWhatIsNotTrue(t *testing.T) {
+	dir, _ := publishTiny(t, "jns-tiny", "portable")
+	_, err := call("publish", dir)
+	require.ErrorContains(t, err, "--source")
+	path := filepath.Join(dir, "jns-tiny.portable.jns")
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	b[len(b)/2] ^= 1
+	require.NoError(t, os.WriteFile(path, b, 0o666))
+	_, err = call("publish", dir, "--source", tinyDir)
+	require.ErrorIs(t, err, compiler.ErrVerify)
+	require.Equal(t, jnscli.ExitVerify, classes.Code(err))
+}
+
+func TestModelNamesArePlain(t *testing.T) {
+	for path, want := range map[string]string{
+		"a/SmolLM2-135M-Instruct-Q4_1.portable.jns": "smollm2-135m-instruct-q4_1",
+		"x y..z.portable.jns":                       "x-y-z",
+		"../Ünïcode.portable.jns":                   "n-code",
+	} {
+		got := modelName(path, "portable")
+		require.Equal(t, want, got)
+		require.True(t, manifests.PlainName(got))
+		require.Equal(t, strings.ToLower(got), got)
+	}
+}
