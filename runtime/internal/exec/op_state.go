@@ -201,7 +201,7 @@ func (m *Model) bindAffine(p *format.AffineParams, selected bool) error {
 	return nil
 }
 
-// decayOf is what RWKV multiplies with the sigmoid that makes a decay.
+// decayOf is what a wkv operation multiplies with the sigmoid that makes a decay.
 const decayOf = -0.606531
 
 func (m *Model) bindWKV(p *format.WKVParams) error {
