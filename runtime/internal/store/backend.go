@@ -40,6 +40,12 @@ var backends = []backend{
 // readers is the number of goroutines of the backends that have no queue of their own.
 const readers = 4
 
+// What the system may refuse, as variables for tests.
+var (
+	ringFor   = openRing
+	directFor = openDirect
+)
+
 // Backend is an open way of reading one file: a queue for what is wanted now, and one for what will be, so that the one never waits behind the other.
 type Backend struct {
 	Name   string // "io_uring direct", …
@@ -104,12 +110,12 @@ func cause(err error) error {
 }
 
 // open opens a backend without trying it.
-func (s *File) open(b backend, mem []byte) (*Backend, error) {
+func (s *File) open(b backend) (*Backend, error) {
 	o := &Backend{Name: b.name}
 	f, align := s.f, 1
 	if b.direct {
 		var err error
-		if f, align, err = openDirect(s.path); err != nil {
+		if f, align, err = directFor(s.path); err != nil {
 			return nil, err
 		}
 		o.files = append(o.files, f)
@@ -122,7 +128,7 @@ func (s *File) open(b backend, mem []byte) (*Backend, error) {
 		var err error
 		switch {
 		case b.kind == Uring:
-			if dev, err = openRing(f, mem); err != nil {
+			if dev, err = ringFor(f); err != nil {
 				return nil, errors.Join(err, o.Close())
 			}
 		case b.kind == Mmap:
@@ -156,7 +162,7 @@ func same(a, b *os.File) error {
 
 // try opens a backend and does one real read with it.
 func (s *File) try(b backend, mem []byte, p Probe) (*Backend, error) {
-	o, err := s.open(b, mem)
+	o, err := s.open(b)
 	if err != nil || p.Length == 0 {
 		return o, err
 	}
@@ -234,7 +240,7 @@ func (s *File) measure(list []backend, p Probe) map[string]float64 {
 	out := map[string]float64{}
 	for turn := range 3 * len(list) { // in turns, the best of three: other processes come and go
 		b := list[turn%len(list)]
-		o, err := s.open(b, nil)
+		o, err := s.open(b)
 		if err != nil {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 
 func openDirect(string) (*os.File, int, error) { return nil, 0, errors.ErrUnsupported }
 
-func openRing(*os.File, []byte) (device, error) { return nil, errors.ErrUnsupported }
+func openRing(*os.File) (device, error) { return nil, errors.ErrUnsupported }
 
 func dropCached(*os.File) func(off, n int64) { return nil }
 

@@ -226,3 +226,48 @@ func TestAChangedFileIsNoticed(t *testing.T) {
 	require.NoError(t, os.Truncate(name, 10))
 	require.ErrorIs(t, s.Changed(), ErrTruncated)
 }
+
+// A container's seccomp profile refuses io_uring, tmpfs refused O_DIRECT for long: whatever is refused, and whenever, something reads.
+func TestWhatTheSystemRefusesFallsBack(t *testing.T) {
+	oldRing, oldDirect := ringFor, directFor
+	defer func() { ringFor, directFor = oldRing, oldDirect }()
+	file := content(64)
+	name := filepath.Join(t.TempDir(), "f")
+	require.NoError(t, os.WriteFile(name, file, 0o600))
+	s, err := Open(name)
+	require.NoError(t, err)
+	defer s.Close()
+	read := func(kind, want, why string) {
+		t.Helper()
+		mem := make([]byte, 4*block)
+		b, err := s.OpenBackend(kind, mem, Probe{Length: int64(len(file)), Slot: 4 * block})
+		require.NoError(t, err)
+		require.Equal(t, want, b.Name)
+		require.Contains(t, b.Why, why)
+		r := &Read{Off: block, Buf: mem}
+		b.Demand.Start(r)
+		require.NoError(t, b.Demand.Wait(r))
+		require.True(t, bytes.Equal(mem, file[block:5*block]))
+		require.NoError(t, b.Close())
+	}
+	direct := func(path string) (*os.File, int, error) {
+		f, err := os.Open(path)
+		return f, block, err
+	}
+	directFor = direct
+	for _, e := range []syscall.Errno{syscall.EPERM, syscall.ENOSYS} {
+		ringFor = func(*os.File) (device, error) { return nil, e }
+		read(Auto, "pread direct", e.Error())
+		read(Uring, "pread direct", e.Error())
+	}
+	for _, e := range []syscall.Errno{syscall.EINVAL, syscall.EOPNOTSUPP, syscall.EPERM} { // at the first read
+		ringFor = func(*os.File) (device, error) {
+			return &injected{file: file, result: func(int, []byte) int { return -int(e) }}, nil
+		}
+		read(Auto, "pread direct", "refused")
+	}
+	directFor = func(string) (*os.File, int, error) { return nil, 0, syscall.EINVAL }
+	read(Auto, "pread buffered", syscall.EINVAL.Error())
+	ringFor = func(*os.File) (device, error) { return &injected{file: file}, nil }
+	read(Auto, "io_uring buffered", syscall.EINVAL.Error())
+}

@@ -47,11 +47,9 @@ type (
 
 const (
 	ringOffSQ, ringOffCQ, ringOffSQE = 0, 0x8000000, 0x10000000
-	opReadFixed, opRead              = 4, 22
+	opRead                           = 22
 	enterGetEvents                   = 1
-	registerBuffers                  = 0
 	ringDepth                        = 64
-	maxRegistered                    = 1 << 30 // bytes of one registered buffer, a limit of the kernel
 )
 
 // ring is an io_uring.
@@ -66,7 +64,6 @@ type ring struct {
 	queue, entries []byte // mappings
 	pending        uint32 // written to the queue, not yet taken by the kernel
 	under          int
-	lo, hi         uintptr // registered memory
 }
 
 // newRing makes a ring for reads from a file descriptor, which stays the caller's.
@@ -103,36 +100,12 @@ func newRing(file int) (_ *ring, err error) {
 	return r, nil
 }
 
-// register makes memory known to the kernel, so that it is mapped once and not for each read. It takes pages that count as used at once.
-func (r *ring) register(mem []byte) error {
-	var v []unix.Iovec
-	for at := 0; at < len(mem); at += maxRegistered {
-		n := min(len(mem)-at, maxRegistered)
-		iov := unix.Iovec{Base: &mem[at]}
-		iov.SetLen(n)
-		v = append(v, iov)
-	}
-	_, _, e := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), registerBuffers, uintptr(unsafe.Pointer(&v[0])), uintptr(len(v)), 0, 0)
-	if e != 0 {
-		return e
-	}
-	r.lo = uintptr(unsafe.Pointer(&mem[0]))
-	r.hi = r.lo + uintptr(len(mem))
-	return nil
-}
-
 func (r *ring) start(tag int, buf []byte, off int64) error {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(buf)))
 	tail := *r.sqTail
 	i := tail & r.sqMask
 	s := &r.sqes[i]
 	*s = submission{op: opRead, fd: int32(r.file), off: uint64(off), addr: uint64(addr), len: uint32(len(buf)), user: uint64(tag)}
-	if addr >= r.lo && addr+uintptr(len(buf)) <= r.hi {
-		first, last := (addr-r.lo)/maxRegistered, (addr-r.lo+uintptr(len(buf))-1)/maxRegistered
-		if first == last {
-			s.op, s.bufIndex = opReadFixed, uint16(first)
-		}
-	}
 	r.array[i] = i
 	atomic.StoreUint32(r.sqTail, tail+1)
 	r.pending++
