@@ -31,6 +31,7 @@ type product struct {
 type form struct {
 	scales int        // bytes of expanded scales per 32 columns
 	panels [2][]panel // dotprod, i8mm; by number of activation rows, largest first
+	sme    kernel     // of sixteen packed activation rows
 }
 
 type panel struct {
@@ -42,6 +43,7 @@ type panel struct {
 const (
 	dotprod = iota
 	i8mm
+	sme2
 )
 
 const (
@@ -69,6 +71,13 @@ func (p *product) matMul(a *MatMulArgs, set int) {
 	if a.N <= len(p.gemv) {
 		p.multiplyDirect(a)
 		return
+	}
+	if set == sme2 {
+		if a.N >= smeFew {
+			p.multiplySME(a)
+			return
+		}
+		set = i8mm
 	}
 	s := scratches.Get().(*scratch)
 	per := max(cacheBytes/tile.Q8XRowBytes(a.Cols)/4*4, 8)

@@ -10,10 +10,12 @@ import (
 	"jns/kernels/tile"
 )
 
-// bindSet gives the product of a layout in exactly this set, nil if the set has none. SMMLA does nothing for floats: they stay in the set with SDOT.
+// bindSet gives the product of a layout in exactly this set, nil if the set has none. SMMLA and SMOPA of bytes do nothing for floats: they stay in the set with SDOT.
 func bindSet(l *tile.Layout, set string) *MatMul {
 	which := dotprod
 	switch set {
+	case cpu.SME2:
+		which = sme2
 	case cpu.I8MM:
 		which = i8mm
 	case cpu.DotProd:
@@ -27,7 +29,11 @@ func bindSet(l *tile.Layout, set string) *MatMul {
 	}
 	for i := range products {
 		if p := &products[i]; p.layout == l {
-			return &MatMul{Name: fmt.Sprintf("gemm_%s_q8x_8x4_%s", l.Name, set), Set: set, Func: func(a *MatMulArgs) { p.matMul(a, which) }}
+			shape := "8x4"
+			if which == sme2 {
+				shape = "16x16"
+			}
+			return &MatMul{Name: fmt.Sprintf("gemm_%s_q8x_%s_%s", l.Name, shape, set), Set: set, Func: func(a *MatMulArgs) { p.matMul(a, which) }}
 		}
 	}
 	return nil
@@ -36,22 +42,22 @@ func bindSet(l *tile.Layout, set string) *MatMul {
 var s8s = &form{64, [2][]panel{
 	{{4, arm64.Panel_s8s_q8x_8x4_dotprod}, {2, arm64.Panel_s8s_q8x_8x2_dotprod}, {1, arm64.Panel_s8s_q8x_8x1_dotprod}},
 	{{4, arm64.Panel_s8s_q8x_8x4_i8mm}, {2, arm64.Panel_s8s_q8x_8x2_i8mm}, {1, arm64.Panel_s8s_q8x_8x1_i8mm}},
-}}
+}, arm64.Panel_s8s_q8x_16x16_sme2}
 
 var s8m = &form{128, [2][]panel{
 	{{4, arm64.Panel_s8m_q8x_8x4_dotprod}, {2, arm64.Panel_s8m_q8x_8x2_dotprod}, {1, arm64.Panel_s8m_q8x_8x1_dotprod}},
 	{{4, arm64.Panel_s8m_q8x_8x4_i8mm}, {2, arm64.Panel_s8m_q8x_8x2_i8mm}, {1, arm64.Panel_s8m_q8x_8x1_i8mm}},
-}}
+}, arm64.Panel_s8m_q8x_16x16_sme2}
 
 var s8g = &form{128, [2][]panel{
 	{{4, arm64.Panel_s8g_q8x_8x4_dotprod}, {2, arm64.Panel_s8g_q8x_8x2_dotprod}, {1, arm64.Panel_s8g_q8x_8x1_dotprod}},
 	{{4, arm64.Panel_s8g_q8x_8x4_i8mm}, {2, arm64.Panel_s8g_q8x_8x2_i8mm}, {1, arm64.Panel_s8g_q8x_8x1_i8mm}},
-}}
+}, arm64.Panel_s8g_q8x_16x16_sme2}
 
 var s8n = &form{256, [2][]panel{
 	{{4, arm64.Panel_s8n_q8x_8x4_dotprod}, {2, arm64.Panel_s8n_q8x_8x2_dotprod}, {1, arm64.Panel_s8n_q8x_8x1_dotprod}},
 	{{4, arm64.Panel_s8n_q8x_8x4_i8mm}, {2, arm64.Panel_s8n_q8x_8x2_i8mm}, {1, arm64.Panel_s8n_q8x_8x1_i8mm}},
-}}
+}, arm64.Panel_s8n_q8x_16x16_sme2}
 
 var products = []product{
 	{tile.Q8_0x16, tile.Q8_0x16Scales, tile.Q8_0x16Codes, [2]kernel{arm64.Gemv_q8_0x16_q8x_16x1_dotprod, arm64.Gemv_q8_0x16_q8x_16x2_dotprod}, s8s,

@@ -13,10 +13,10 @@ import (
 	"jns/kernels/tile"
 )
 
-// fillVec: both sets share one family of vector functions, which are named after the lower one. Assembly takes sixteen elements at a time; the functions here check lengths, as
+// fillVec: the sets share one family of vector functions, which are named after the lowest. Assembly takes sixteen elements at a time; the functions here check lengths, as
 // it does not, and leave the rest to package scalar.
 func fillVec(set string, v *Vec) {
-	if set != cpu.I8MM && set != cpu.DotProd {
+	if set != cpu.SME2 && set != cpu.I8MM && set != cpu.DotProd {
 		return
 	}
 	v.Set = cpu.DotProd

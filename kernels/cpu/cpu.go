@@ -17,6 +17,7 @@ const (
 	AVX512VNNI = "avx512vnni" // AVX-512 F, BW, VL, DQ, VBMI and VNNI, with the state enabled by the system; BMI2; all of AVX2
 	AVXVNNI    = "avxvnni"    // AVX2 and the VEX form of VPDPBUSD
 	AVX2       = "avx2"       // AVX2 with FMA and F16C
+	SME2       = "sme2"       // arm64: SME2 with streaming vectors of 512 bits, on systems that keep its state across signals; all of i8mm
 	I8MM       = "i8mm"       // arm64: NEON with SMMLA; all of dotprod
 	DotProd    = "dotprod"    // arm64: NEON with SDOT, half precision conversions (every core has those)
 	Scalar     = "scalar"     // plain Go; every machine has it

@@ -18,6 +18,7 @@ var (
 const (
 	dotprodFeatures = "-mattr=+neon,+dotprod"
 	i8mmFeatures    = "-mattr=+neon,+dotprod,+i8mm"
+	smeFeatures     = "-mattr=-neon,+sme2" // what is legal in streaming mode
 )
 
 // Every word is the encoding of the mnemonic beside it, by an assembler that is not ours and that knows only the instructions of the function's set.
@@ -33,12 +34,16 @@ func TestWordsAreWhatTheirMnemonicsSay(t *testing.T) {
 		t.Skip("no llvm-mc here")
 	}
 	generate()
-	words := map[string]map[string]string{dotprodFeatures: {}, i8mmFeatures: {}}
+	words := map[string]map[string]string{dotprodFeatures: {}, i8mmFeatures: {}, smeFeatures: {}}
 	for _, s := range sources {
 		for _, f := range s.fns {
 			features := dotprodFeatures
 			if strings.HasSuffix(f.name, "_i8mm") {
 				features = i8mmFeatures
+			}
+			if strings.HasSuffix(f.name, "_sme2") {
+				features = smeFeatures
+				streamingIsLeft(t, f)
 			}
 			for _, m := range wordLine.FindAllStringSubmatch(f.body.String(), -1) {
 				if old, ok := words[features][m[2]]; ok && old != m[1] {
@@ -72,5 +77,17 @@ func TestWordsAreWhatTheirMnemonicsSay(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d instructions", features, len(text))
+	}
+}
+
+// streamingIsLeft: a function enters streaming mode once and leaves it last, and branches only in between.
+func streamingIsLeft(t *testing.T, f *fn) {
+	text := f.body.String()
+	in, out := strings.Index(text, "// smstart\n"), strings.Index(text, "// smstop\n")
+	if in < 0 || out < in || strings.Count(text, "smstart") != 1 || strings.Count(text, "smstop") != 1 || strings.TrimSpace(text[out+len("// smstop"):]) != "" {
+		t.Errorf("%s does not end by leaving streaming mode", f.name)
+	}
+	if strings.Contains(text, "RET") || strings.Contains(text[:in], ":\n") {
+		t.Errorf("%s returns or branches around a change of mode", f.name)
 	}
 }

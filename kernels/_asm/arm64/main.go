@@ -237,5 +237,6 @@ func generate() {
 	}
 	panelFile()
 	floatFile()
+	smeFile()
 	vecFile()
 }

@@ -1,0 +1,97 @@
+//go:build arm64 && !purego
+
+package kernels
+
+import (
+	"math"
+	"sync"
+	"unsafe"
+
+	"jns/kernels/arm64"
+	"jns/kernels/tile"
+)
+
+const (
+	// smeFew is the number of activation rows from which on a panel of sixteen, partly empty, is worth packing.
+	smeFew = 8
+	// smePacked is the size of 32 columns of sixteen packed activation rows: [8][16][4] codes, then d, m and d·Σq of both halves, [16] float32 each.
+	smePacked = 512 + 4*64
+	smeRows   = 16
+	// smePanels bounds the panels that are packed at a time, and with that the length of a call: chunkBlocks × smePanels × 8 SMOPA, far below a millisecond.
+	smePanels = 16
+)
+
+// smeScratch holds packed activations; it grows to the widest matrix seen.
+type smeScratch struct{ packed []byte }
+
+var smeScratches = sync.Pool{New: func() any { return new(smeScratch) }}
+
+// multiplySME packs up to smePanels panels of activations and multiplies them with every tile row. All memory that the kernel touches has been touched before it: codes and
+// activations were written here, outputs are written to first, since a fault that becomes a signal must not come in streaming mode.
+func (p *product) multiplySME(a *MatMulArgs) {
+	s, act := scratches.Get().(*scratch), smeScratches.Get().(*smeScratch)
+	blocks := a.Cols / tile.Q8XElems
+	subs := p.layout.Codec.Elems / tile.Q8XElems
+	panels := min(smePanels, (a.N+smeRows-1)/smeRows, max(1, 4*cacheBytes/(blocks*smePacked)))
+	stride := blocks * smePacked
+	if need := panels*stride + 64; len(act.packed) < need {
+		act.packed = make([]byte, need)
+	}
+	packed := unsafe.Pointer(&act.packed[0])
+	packed = unsafe.Add(packed, -uintptr(packed)&63)
+	codes := unsafe.Pointer(&s.buf[0])
+	codes = unsafe.Add(codes, -uintptr(codes)&63)
+	scales := unsafe.Add(codes, chunkBlocks*512)
+	for n := 0; n < a.N; n += panels * smeRows {
+		rows := min(panels*smeRows, a.N-n)
+		for i := 0; i < rows; i += smeRows {
+			packSME(unsafe.Add(packed, i/smeRows*stride), unsafe.Add(a.X, uintptr(n+i)*a.XStride), a.XStride, min(smeRows, rows-i), blocks)
+		}
+		for t := range a.Tiles {
+			w, y := unsafe.Add(a.W, uintptr(t)*a.WStride), unsafe.Add(a.Y, uintptr(n)*a.YStride+uintptr(t)*64)
+			for i := range rows {
+				*(*[16]float32)(unsafe.Add(y, uintptr(i)*a.YStride)) = [16]float32{}
+			}
+			for b := 0; b < blocks; b += chunkBlocks {
+				nb := min(chunkBlocks, blocks-b)
+				e := arm64.GemmArgs{
+					P0: unsafe.Add(w, b/subs*p.s0), P1: unsafe.Add(w, p.codesAt(a.Cols)+b/subs*p.s1), Blocks: nb / subs, Codes: codes, Scales: scales,
+				}
+				call(p.expand[dotprod], hide(&e))
+				g := arm64.GemmArgs{Codes: codes, Scales: scales, Blocks: nb, X: unsafe.Add(packed, b*smePacked), XStride: uintptr(stride), Y: y, YStride: a.YStride, Load: b}
+				if g.Panels, g.Tiles = rows/smeRows, smeRows; g.Panels > 0 {
+					call(p.form.sme, hide(&g))
+				}
+				if left := rows % smeRows; left > 0 {
+					g.X = unsafe.Add(packed, rows/smeRows*stride+b*smePacked)
+					g.Y = unsafe.Add(y, uintptr(rows-left)*a.YStride)
+					g.Panels, g.Tiles = 1, left
+					call(p.form.sme, hide(&g))
+				}
+			}
+		}
+	}
+	smeScratches.Put(act)
+	scratches.Put(s)
+}
+
+// packSME packs n rows of Q8X blocks; rows that are missing of sixteen are zeros.
+func packSME(dst, x unsafe.Pointer, xstride uintptr, n, blocks int) {
+	for b := range blocks {
+		d := unsafe.Slice((*uint32)(unsafe.Add(dst, b*smePacked)), smePacked/4)
+		if n < smeRows {
+			clear(d)
+		}
+		for r := range n {
+			q := (*[12]uint32)(unsafe.Add(x, uintptr(r)*xstride+uintptr(b*tile.Q8XBytes)))
+			for t, v := range q[:8] {
+				d[16*t+r] = v
+			}
+			scale := math.Float32frombits(q[8])
+			all, first := int32(q[10]), int32(q[11])
+			d[128+r], d[144+r] = q[8], q[9]
+			d[160+r] = math.Float32bits(float32(scale * float32(-first>>7)))
+			d[176+r] = math.Float32bits(float32(scale * float32((first-all)>>7)))
+		}
+	}
+}
