@@ -79,6 +79,9 @@ type Vec struct {
 	// StoreK writes d float32 as halves into a transposed page at position pos: page[i][pos], StoreV a row: page[pos][i].
 	StoreK func(page unsafe.Pointer, k []float32, pos int)
 	StoreV func(page unsafe.Pointer, v []float32, pos int)
+	// The same in eight bits (see scalar/kv8.go): store into a head's codes at position pos, and make of them the pages of halves that Attend reads.
+	StoreK8, StoreV8   func(codes unsafe.Pointer, x []float32, pos int)
+	ExpandK8, ExpandV8 func(dst, codes unsafe.Pointer, n int)
 	// Attend adds one page (see AttendArgs).
 	Attend func(a *AttendArgs)
 	// Finish: dst = o · (1/l).

@@ -42,6 +42,8 @@ func fillVec(set string, v *Vec) {
 	v.Softmax = w.softmax
 	v.StoreK = w.storeK
 	v.StoreV = w.storeV
+	v.ExpandK8 = w.expandK8
+	v.ExpandV8 = w.expandV8
 	v.Attend = w.attend
 	v.Finish = func(dst, o []float32, l float32) { w.scale(dst, o, 1/l) }
 	v.ArgMax = w.argMax
@@ -220,6 +222,22 @@ func (w wide) storeV(page unsafe.Pointer, v []float32, pos int) {
 	}
 	a := amd64.VecArgs{Dst: unsafe.Add(page, pos*len(v)*2), A: at(v, len(v)), N: len(v)}
 	amd64.Vec_storev_avx2(&a)
+}
+
+// expandK8 and expandV8 take pages of any width; assembly knows whole blocks of values only.
+func (w wide) expandK8(dst, codes unsafe.Pointer, d int) {
+	a := amd64.VecArgs{Dst: dst, A: codes, B: unsafe.Add(codes, d*arg.KVChunk), N: d}
+	w.run(&a, amd64.Kv8_keys_avx512vnni, amd64.Kv8_keys_avx2)
+}
+
+func (w wide) expandV8(dst, codes unsafe.Pointer, dv int) {
+	if dv%scalar.KVBlock != 0 {
+		scalar.ExpandV8(dst, codes, dv)
+		return
+	}
+	// Rows follow each other without gaps, codes as well as scales: all of the page is one run of blocks.
+	a := amd64.VecArgs{Dst: dst, A: codes, B: unsafe.Add(codes, dv*arg.KVChunk), N: dv / scalar.KVBlock * arg.KVChunk}
+	w.run(&a, amd64.Kv8_values_avx512vnni, amd64.Kv8_values_avx2)
 }
 
 func (w wide) argMax(x []float32) (int, bool) {

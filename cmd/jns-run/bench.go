@@ -21,13 +21,14 @@ func benchCommand() *cli.Command {
 	f := []cli.Flag{
 		&cli.IntFlag{Name: "p", Usage: "tokens of the prompt (0: skip)", Value: 512},
 		&cli.IntFlag{Name: "n", Usage: "tokens to generate (0: skip)", Value: 128},
+		&cli.IntFlag{Name: "d", Usage: "depth: tokens that the session holds when generating begins"},
 		&cli.IntFlag{Name: "r", Usage: "repetitions", Value: 5},
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write a report with the facts of the machine to `FILE`"},
 		&cli.BoolFlag{Name: "no-probe", Usage: "do not measure the machine's own read bandwidth and int8 peak"},
 		&cli.BoolFlag{Name: "power", Usage: "energy per token from the processor's counters, idle power before and after"},
 	}
 	return &cli.Command{Name: "bench", Usage: "measure prefill and decode", ArgsUsage: "MODEL.jns",
-		Description: "ppN: a prompt of N tokens in one go; tgN: N tokens generated one by one after an empty prompt. One warm-up, then the repetitions; tokens per second.\n" +
+		Description: "ppN: a prompt of N tokens in one go; tgN: N tokens generated one by one after an empty prompt, tgN@D after D tokens. One warm-up, then the repetitions; tokens per second.\n" +
 			"Beside them stands what the same instructions reach on this machine when they do nothing else: plain reads of memory, int8 products of registers.",
 		Flags: append(engineFlags(), f...), Action: with(bench)}
 }
@@ -41,7 +42,8 @@ type rate struct {
 	GBps     float64 `json:"gbps,omitempty"`      // decode: bytes of weights read
 	OfRead   float64 `json:"of_memory,omitempty"` // the same as a part of what plain reads of memory reach with as many threads
 	OfCached float64 `json:"of_weights,omitempty"`
-	GOPS     float64 `json:"gops,omitempty"` // prefill: two operations a product
+	KV       int     `json:"kv_bytes,omitempty"` // of keys and values at the end
+	GOPS     float64 `json:"gops,omitempty"`     // prefill: two operations a product
 	OfPeak   float64 `json:"of_peak,omitempty"`
 
 	Joules float64 `json:"joules_per_token,omitempty"`
@@ -63,16 +65,16 @@ type benchRun struct {
 }
 
 func bench(ctx context.Context, c *cli.Command, e *engine.Engine) error {
-	p, n := c.Int("p"), c.Int("n")
+	p, n, depth := c.Int("p"), c.Int("n"), c.Int("d")
 	b := &benchRun{e: e, reps: c.Int("r"), work: e.Work()}
-	if b.reps < 1 || p < 0 || n < 0 || p+n == 0 {
-		return jnscli.Usagef("-p and -n must not both be 0, and -r at least 1")
+	if b.reps < 1 || p < 0 || n < 0 || depth < 0 || p+n == 0 {
+		return jnscli.Usagef("-p and -n must not both be 0, -d not negative, and -r at least 1")
 	}
 	room := e.Options().Context
-	if p > room || n > room {
+	if p > room || n+depth > room {
 		return jnscli.Usagef("the context holds %d positions; raise it with --ctx", room)
 	}
-	ids := make([]int32, max(p, n))
+	ids := make([]int32, max(p, n+depth))
 	for i := range ids { // spread over the vocabulary, the same each time
 		ids[i] = int32(uint64(i) * 7919 % uint64(e.Vocab()))
 	}
@@ -103,20 +105,30 @@ func bench(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		r.GOPS = 2 * r.Median * (float64(w.Int8-w.LastInt8+w.Float-w.LastFloat) + float64(w.LastInt8+w.LastFloat)/float64(p)) / 1e9
 	}
 	if n > 0 {
-		r, err := b.measure(fmt.Sprintf("tg%d", n), n, func() error {
-			s := e.NewSession()
+		name, kept := fmt.Sprintf("tg%d", n), 0
+		base := e.NewSession()
+		defer base.Close()
+		if depth > 0 {
+			name += fmt.Sprintf("@%d", depth)
+			if err := base.Eval(ctx, ids[:depth], func(int) bool { return false }, sink); err != nil {
+				return err
+			}
+		}
+		r, err := b.measure(name, n, func() error {
+			s := base.Fork()
 			defer s.Close()
-			for i := 0; i < n; i++ {
+			for i := depth; i < depth+n; i++ {
 				if err := s.Eval(ctx, ids[i:i+1], nil, sink); err != nil {
 					return err
 				}
 			}
+			kept = s.Bytes()
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		r.GBps = r.Median * float64(b.work.Bytes) / 1e9
+		r.GBps, r.KV = r.Median*float64(b.work.Bytes)/1e9, kept
 	}
 	rss, hasRSS := peakRSS() // of the model, not of the measurement of the machine
 	if b.meter != nil {

@@ -74,6 +74,7 @@ func engineFlags() []cli.Flag {
 		&cli.StringFlag{Name: "kernels", Usage: "kernel set: auto, scalar, avx2, avxvnni, avx512", Value: "auto", Sources: cli.EnvVars("JNS_KERNELS")},
 		&cli.IntFlag{Name: "batch", Usage: "tokens computed at once while a prompt is read", Value: engine.DefaultBatch},
 		&cli.IntFlag{Name: "ctx", Usage: "most positions of a session (default: what the model was trained for, at most 4096)", HideDefault: true},
+		&cli.StringFlag{Name: "kv", Usage: "how keys and values are kept: f16, or q8_0 in about half the memory, with slightly different results", Value: engine.KVF16},
 		&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
 	)
 }
@@ -95,7 +96,7 @@ func open(c *cli.Command) (*engine.Engine, error) {
 
 // engineOptions are the options that the flags ask for. What is not asked for stays 0: the engine then takes its default, or less where memory is scarce.
 func engineOptions(c *cli.Command) engine.Options {
-	o := engine.Options{Threads: c.Int("threads"), Kernels: c.String("kernels"), Context: c.Int("ctx")}
+	o := engine.Options{Threads: c.Int("threads"), Kernels: c.String("kernels"), Context: c.Int("ctx"), KV: c.String("kv")}
 	if c.IsSet("batch") {
 		o.Batch = c.Int("batch")
 	}

@@ -109,7 +109,7 @@ func (e *Engine) load(o Options) (err error) {
 		}
 	}
 	e.pool = sched.NewPool(e.opts.Threads)
-	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Pool: e.pool, Batch: e.opts.Batch, Context: e.opts.Context, Program: e.c.Program,
+	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Pool: e.pool, Batch: e.opts.Batch, Context: e.opts.Context, KV8: e.opts.KV == KVQ8, Program: e.c.Program,
 		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file, Stream: stream})
 	if err != nil {
 		return err

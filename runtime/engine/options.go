@@ -10,13 +10,15 @@ import (
 	"jns/runtime/internal/sched"
 )
 
-// Options say how to run a container. The zero value is the default. No option changes a bit of the results, but for Context in models with
-// two sets of rotation frequencies: one for sessions up to the original context, one for longer ones.
+// Options say how to run a container. The zero value is the default. No option changes a bit of the results, but for KV, and
+// for Context in models with two sets of rotation frequencies: one for sessions up to the original context, one for longer ones.
 type Options struct {
 	Threads int    // workers; 0: as many as affinity and the control group's quota allow
 	Kernels string // kernel set: "auto" or "", "scalar", "avx2", "avxvnni", "avx512"
 	Batch   int    // rows computed at once; 0: 512
 	Context int    // positions of a session; 0: min(trained, 4096)
+
+	KV string // how keys and values are kept: "f16" or "", or "q8_0", which takes about half the memory and is another definition of the numbers
 
 	Memory uint64    // bytes that the process may take, weights included; 0: what is available
 	IO     string    // how weights that do not fit are read: "auto" or "", "uring", "pread", "mmap"
@@ -28,6 +30,12 @@ type Options struct {
 	// TokenizerOnly opens the vocabulary alone: nothing can be computed, and a container that holds nothing else is welcome.
 	TokenizerOnly bool
 }
+
+// How keys and values are kept.
+const (
+	KVF16 = "f16"  // IEEE halves
+	KVQ8  = "q8_0" // eight bits, 32 elements of a row share a scale
+)
 
 // ErrOption is wrapped by errors about options.
 var ErrOption = errors.New("bad option")
@@ -57,6 +65,13 @@ func (o Options) resolve(trained int) (Options, error) {
 		return o, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	o.Kernels = set
+	switch o.KV {
+	case "":
+		o.KV = KVF16
+	case KVF16, KVQ8:
+	default:
+		return o, fmt.Errorf("%w: --kv %q, there are %s and %s", ErrOption, o.KV, KVF16, KVQ8)
+	}
 	if o.Threads == 0 {
 		o.Threads = sched.Available().Workers()
 	}

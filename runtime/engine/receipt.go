@@ -10,6 +10,7 @@ type Receipt struct {
 	Fallbacks  []exec.Fallback   `json:"fallbacks"`  // tensors that the chosen set does not compute
 	Threads    int               `json:"threads"`
 	Batch      int               `json:"batch"`
+	KV         string            `json:"kv"` // how keys and values are kept: part of what the numbers mean
 	IO         string            `json:"io"` // how weights are read
 	ArenaBytes int               `json:"arena_bytes"`
 	Stream     *StreamReceipt    `json:"stream,omitempty"` // of weights that do not all stay in memory
@@ -20,7 +21,7 @@ func (e *Engine) Receipt() Receipt {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := Receipt{RootDigest: e.Root(), KernelSet: e.model.Set(), Kernels: e.model.Calls(), Fallbacks: e.model.Fallbacks(),
-		Threads: e.opts.Threads, Batch: e.opts.Batch, IO: "mmap", ArenaBytes: e.model.ArenaBytes()}
+		Threads: e.opts.Threads, Batch: e.opts.Batch, KV: e.opts.KV, IO: "mmap", ArenaBytes: e.model.ArenaBytes()}
 	if r.Stream = e.streamReceipt(); r.Stream != nil {
 		r.IO = e.stream.backend.Name
 	}

@@ -31,6 +31,9 @@ func (s *Session) Tokens() []int32 { return s.tokens }
 // Room is the number of tokens that still fit.
 func (s *Session) Room() int { return s.cache.Limit() - s.cache.Len() }
 
+// Bytes is the memory of the keys and values that the session holds, shared with forks or not.
+func (s *Session) Bytes() int { return s.cache.Bytes() }
+
 // Truncate forgets all but the first n tokens.
 func (s *Session) Truncate(n int) error {
 	if err := s.cache.Truncate(n); err != nil {

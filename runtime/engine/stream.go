@@ -48,7 +48,7 @@ const streamRoom = 4
 
 // planMemory decides what of a container stays in memory. places is nil if everything does. asked: the user granted exactly that much.
 func planMemory(c *format.Container, o Options, memory uint64, asked bool) (memoryPlan, []expert.Place, expert.Plan, uint32, error) {
-	p := memoryPlan{Granted: memory, Arena: arenaBytes(c.Program, o, o.Batch), KV: kvBytes(c.Program, o.Context), Base: baseMemory}
+	p := memoryPlan{Granted: memory, Arena: arenaBytes(c.Program, o, o.Batch), KV: kvBytes(c.Program, o.Context, o.KV == KVQ8), Base: baseMemory}
 	if memory == 0 {
 		return p, nil, expert.Plan{}, 0, nil
 	}
@@ -140,7 +140,7 @@ func planMemory(c *format.Container, o Options, memory uint64, asked bool) (memo
 }
 
 // kvBytes is what the keys and values of a full session take, and its recurrent states.
-func kvBytes(p *format.Program, context int) (n uint64) {
+func kvBytes(p *format.Program, context int, eight bool) (n uint64) {
 	for _, s := range p.States {
 		if s.Kind == format.StateRecurrent {
 			n += 4 * uint64(s.KVHeads) * uint64(s.KeyDim) * uint64(s.ValDim)
@@ -150,7 +150,8 @@ func kvBytes(p *format.Program, context int) (n uint64) {
 		if s.Window > 0 {
 			positions = min(positions, uint64(s.Window)+DefaultBatch)
 		}
-		n += (positions + kv.Chunk - 1) / kv.Chunk * uint64(s.KVHeads) * 2 * kv.Chunk * (uint64(s.KeyDim) + uint64(s.ValDim))
+		page := kv.Shape{KVHeads: int(s.KVHeads), KeyDim: int(s.KeyDim), ValDim: int(s.ValDim), Eight: eight}.PageBytes()
+		n += (positions + kv.Chunk - 1) / kv.Chunk * uint64(page)
 	}
 	return n
 }

@@ -12,12 +12,13 @@ import (
 	"jns/runtime/internal/sched"
 )
 
-// Config says how a program is to be run; none of it changes a bit of the results, but for Context where a rope has long frequencies.
+// Config says how a program is to be run; none of it changes a bit of the results, but for KV8, and Context where a rope has long frequencies.
 type Config struct {
 	Set     string      // kernel set, "" for the best
 	Pool    *sched.Pool // workers
 	Batch   int         // rows of the arena, ≥ 1
 	Context int         // most positions of a session
+	KV8     bool        // keys and values are kept in eight bits: this does change the results
 	Program *format.Program
 	Tensors format.TensorTable
 	Slots   format.SlotTable
@@ -99,7 +100,7 @@ func New(c Config) (*Model, error) {
 		if s.Kind != format.StateKV {
 			return nil, fmt.Errorf("%w: state kind %d", format.ErrUnsupported, s.Kind)
 		}
-		shapes[i] = kv.Shape{KVHeads: int(s.KVHeads), KeyDim: int(s.KeyDim), ValDim: int(s.ValDim), Window: int(s.Window)}
+		shapes[i] = kv.Shape{KVHeads: int(s.KVHeads), KeyDim: int(s.KeyDim), ValDim: int(s.ValDim), Window: int(s.Window), Eight: c.KV8}
 	}
 	m.store = kv.NewStore(shapes)
 	used, whole := map[uint32]bool{}, map[uint32]bool{}

@@ -76,6 +76,11 @@ func (m *Model) bindAppend(p *format.KVAppendParams) error {
 			for r := r0; r < min(r0+appendRows, m.n); r++ {
 				row := &m.batch[r]
 				page := row.Cache.Page(state, row.Pos/kv.Chunk)
+				if shape.Eight {
+					m.vec.StoreK8(page.Key(shape, h), k.f32(r)[h*shape.KeyDim:(h+1)*shape.KeyDim], row.Pos%kv.Chunk)
+					m.vec.StoreV8(page.Value(shape, h), v.f32(r)[h*shape.ValDim:(h+1)*shape.ValDim], row.Pos%kv.Chunk)
+					continue
+				}
 				m.vec.StoreK(page.Key(shape, h), k.f32(r)[h*shape.KeyDim:(h+1)*shape.KeyDim], row.Pos%kv.Chunk)
 				m.vec.StoreV(page.Value(shape, h), v.f32(r)[h*shape.ValDim:(h+1)*shape.ValDim], row.Pos%kv.Chunk)
 			}
@@ -89,6 +94,7 @@ type attendScratch struct {
 	args    kernels.AttendArgs
 	q, o, s []float32
 	m, l    []float32
+	k, v    []byte // pages of halves, made of eight bits
 }
 
 // attention is a bound attention operation.
@@ -114,6 +120,12 @@ func (m *Model) bindAttention(p *format.AttentionParams) error {
 		if len(s.m) == 0 {
 			s.m, s.l = alignedF32(16), alignedF32(16)
 			s.s = alignedF32(kernels.AttendMax * kv.Chunk)
+		}
+		if n := 2 * kv.Chunk * a.shape.KeyDim; a.shape.Eight && len(s.k) < n {
+			s.k = aligned(n)
+		}
+		if n := 2 * kv.Chunk * a.shape.ValDim; a.shape.Eight && len(s.v) < n {
+			s.v = aligned(n)
 		}
 		if n := kernels.AttendMax * a.shape.KeyDim; len(s.q) < n {
 			s.q = alignedF32(n)
@@ -212,6 +224,12 @@ func (a *attention) block(w *worker, r0, r1, kvHead, h0, h1 int) {
 		}
 		p := cache.Page(a.state, page)
 		g.K, g.V = p.Key(a.shape, kvHead), p.Value(a.shape, kvHead)
+		if a.shape.Eight {
+			k, v := unsafe.Pointer(unsafe.SliceData(s.k)), unsafe.Pointer(unsafe.SliceData(s.v))
+			m.vec.ExpandK8(k, g.K, d)
+			m.vec.ExpandV8(v, g.V, dv)
+			g.K, g.V = k, v
+		}
 		m.vec.Attend(g)
 	}
 	n := 0

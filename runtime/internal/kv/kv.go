@@ -2,7 +2,8 @@
 //
 // Its nouns: a Shape (what one page of one state looks like), a Page (KVChunk consecutive absolute positions of one state), a Cache (all pages of one session).
 // Pages come as positions come; a sliding window gives whole pages back; pages are reference-counted, so that a fork shares what both have seen.
-// It must not know operations or arithmetic: it gives out memory. Page layout, per KV head: keys transposed [KeyDim][Chunk], then values [Chunk][ValDim], IEEE half.
+// It must not know operations or arithmetic: it gives out memory. Page layout, per KV head: keys transposed [KeyDim][Chunk], then values [Chunk][ValDim], IEEE half; or both in eight bits, each
+// followed by the scales of its blocks (kernels.Vec says how).
 package kv
 
 import (
@@ -28,12 +29,24 @@ var ErrGone = errors.New("positions are no longer in the window")
 // Shape describes the pages of one state.
 type Shape struct {
 	KVHeads, KeyDim, ValDim int
-	Window                  int // 0: everything is kept
-	Recurrent               int // float32 numbers of a state that every position changes; 0: keys and values
+	Window                  int  // 0: everything is kept
+	Recurrent               int  // float32 numbers of a state that every position changes; 0: keys and values
+	Eight                   bool // keys and values in eight bits
 }
 
 // HeadBytes is the distance between two heads in a page.
-func (s Shape) HeadBytes() int { return 2 * Chunk * (s.KeyDim + s.ValDim) }
+func (s Shape) HeadBytes() int { return s.bytes(s.KeyDim) + s.bytes(s.ValDim) }
+
+// block is the number of elements that share a scale, a half, in pages of eight bits.
+const block = 32
+
+// bytes is what a head's rows of n elements take.
+func (s Shape) bytes(n int) int {
+	if s.Eight {
+		return Chunk * (n + 2*((n+block-1)/block))
+	}
+	return 2 * Chunk * n
+}
 
 // PageBytes is the size of a page.
 func (s Shape) PageBytes() int {
@@ -56,7 +69,7 @@ func (p *Page) Key(s *Shape, head int) unsafe.Pointer {
 
 // Value is the start of a head's values.
 func (p *Page) Value(s *Shape, head int) unsafe.Pointer {
-	return unsafe.Pointer(&p.mem[head*s.HeadBytes()/2+Chunk*s.KeyDim])
+	return unsafe.Pointer(&p.mem[(head*s.HeadBytes()+s.bytes(s.KeyDim))/2])
 }
 
 // Numbers are those of a recurrent state.
