@@ -90,6 +90,11 @@ golden: ## write golden files anew; review the difference like code
 	go test $$(grep -rlE 'flag\.Bool\("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
 	git --no-pager diff --stat
 
+.PHONY: archs
+archs: ## every architecture: tiny F16 models against the exact oracle, seeded ones against an independent float64 reference
+	go run ./cmd/internal/agree -archs -shared "$${JNS_SHARED:-../shared}"
+	go test -count=1 ./cmd/internal/synth
+
 .PHONY: cross
 cross: ## the commands for five systems into ./bin/OS-ARCH
 	@for t in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
