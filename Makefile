@@ -74,6 +74,10 @@ asm-check: # the generator builds, and what it writes is what is committed
 test-arm64: ## an arm64 build under an emulator gives the same container bytes; fetches the emulator
 	.ci/arm64
 
+.PHONY: test-arm
+test-arm: ## kernels of arm64 and whole models under an emulator with SME2, bit for bit; fetches the emulator
+	.ci/arm64-run
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for a minute; SECONDS_EACH=10 FUZZ=FuzzParse narrows it
 	.ci/fuzz $(or $(SECONDS_EACH),60) $(FUZZ)
@@ -158,3 +162,8 @@ repro: build ## rebuild every published container whose source is here and compa
 .PHONY: release
 release: ## reproducible binaries of HEAD for all platforms into ./dist, with bill of materials and checksums; PLATFORMS="linux/amd64 …"
 	go run ./cmd/internal/release -o dist -toolchain $(TOOLCHAIN) $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
+
+.PHONY: stream-bench
+stream-bench: build ## the same model beside llama.cpp with a mapped file, both limited to 1 GiB, cold; as root, CGROUP=/sys/fs/cgroup/memory
+	go build -trimpath -o bin/streamtest ./cmd/internal/streamtest
+	bin/streamtest -shape full -dir "$(STREAM_DIR)" -jnsc bin/jnsc -jns-run bin/jns-run -memory 1GiB -cgroup "$(CGROUP)" -peer "$$(cmd/internal/peer/build/build.sh)"

@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -31,7 +30,8 @@ func main() {
 	flag.StringVar(&t.group, "cgroup", "", "folder of a memory control group (version 1) of which groups may be made below: each run has its grant as the limit")
 	flag.IntVar(&t.n, "n", 48, "tokens to generate")
 	flag.IntVar(&t.prompt, "p", 64, "tokens of the prompt")
-	grants := flag.String("memory", "", "grants, as eighths of a GiB for the shape eighth and so on (default: 1/8, 1/4 and 1/2 of the model)")
+	grants := flag.String("memory", "", "grants, such as 1GiB,2GiB (default: 1/8, 1/4 and 1/2 of the model)")
+	peer := flag.String("peer", "", "measure beside this program, which runs llama.cpp (cmd/internal/peer/build), with the first of -memory; needs -cgroup")
 	flag.Parse()
 	i := slices.IndexFunc(shapes, func(s shape) bool { return s.name == *name })
 	if i < 0 || flag.NArg() > 0 {
@@ -42,7 +42,16 @@ func main() {
 	if *grants != "" {
 		t.grants = strings.Split(*grants, ",")
 	}
-	if err := t.all(); err != nil {
+	run := t.all
+	if *peer != "" {
+		run = func() error {
+			if err := t.make(); err != nil || len(t.grants) == 0 {
+				return errors.Join(err, errors.New("give -memory"))
+			}
+			return t.beside(*peer, t.grants[0])
+		}
+	}
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "stream-test:", err)
 		os.Exit(1)
 	}
@@ -164,7 +173,7 @@ func (t *test) once(memory, io, trace string) (*result, error) {
 	for i := range tokens {
 		tokens[i] = strconv.Itoa(i * 7919 % int(t.shape.voc))
 	}
-	args := []string{t.model, "--tokens", strings.Join(tokens, ","), "--n", strconv.Itoa(t.n), "--temp", "1", "--seed", "6", "--json", "--logits-digest", "--ctx", "1024", "--io", io, "--cold"}
+	args := []string{t.model, "--tokens", strings.Join(tokens, ","), "--n", strconv.Itoa(t.n), "--temp", "1", "--seed", "6", "--json", "--logits-digest", "--ctx", "1536", "--io", io, "--cold"}
 	if memory != "" {
 		args = append(args, "--memory", memory)
 	}
@@ -173,15 +182,12 @@ func (t *test) once(memory, io, trace string) (*result, error) {
 	}
 	c := exec.Command(t.run, args...)
 	if t.group != "" && memory != "" {
-		g := filepath.Join(t.group, "stream-test")
-		if err := os.MkdirAll(g, 0o755); err != nil {
+		var done func()
+		var err error
+		if c, done, err = t.limited(memory, t.run, args...); err != nil {
 			return nil, err
 		}
-		defer os.Remove(g)
-		if err := os.WriteFile(filepath.Join(g, "memory.limit_in_bytes"), []byte(bytesOf(memory)), 0o644); err != nil {
-			return nil, err
-		}
-		c = exec.Command("/bin/sh", append([]string{"-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(g, "cgroup.procs"), t.run}, args...)...)
+		defer done()
 	}
 	var out, words bytes.Buffer
 	c.Stdout, c.Stderr = &out, &words
@@ -190,9 +196,7 @@ func (t *test) once(memory, io, trace string) (*result, error) {
 		return nil, fmt.Errorf("%w: %s", err, words.String())
 	}
 	r := &result{took: time.Since(start)}
-	if u, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		r.peak = uint64(u.Maxrss) << 10
-	}
+	r.peak = peakOf(c.ProcessState)
 	return r, json.Unmarshal(out.Bytes(), r)
 }
 
