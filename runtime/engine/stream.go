@@ -159,6 +159,10 @@ func kvBytes(p *format.Program, context int, eight bool) (n uint64) {
 // openStream prepares what is needed to run in the memory there is: nothing if the container fits.
 func (e *Engine) openStream(o Options, memory uint64) (_ exec.Stream, err error) {
 	plan, places, frames, first, err := planMemory(e.c, e.opts, memory, o.Memory != 0)
+	for err != nil && o.Batch == 0 && e.opts.Batch > 1 && !e.Embeds() { // a smaller arena leaves more room, and changes no result
+		e.opts.Batch /= 2
+		plan, places, frames, first, err = planMemory(e.c, e.opts, memory, o.Memory != 0)
+	}
 	if err != nil || places == nil {
 		return nil, err
 	}
