@@ -26,6 +26,7 @@ type streaming struct {
 	mem     []byte
 	trace   *expert.TraceWriter
 	hot     string // where the hot set is kept; empty: nowhere
+	limit   int64  // the collector's before
 	plan    memoryPlan
 }
 
@@ -202,7 +203,7 @@ func (e *Engine) openStream(o Options, memory uint64) (_ exec.Stream, err error)
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	// What the collector leaves lying must fit too.
-	debug.SetMemoryLimit(int64(plan.Arena + plan.KV + plan.Base))
+	s.limit = debug.SetMemoryLimit(int64(max(plan.Arena+plan.KV+plan.Base, 32<<20)))
 	return s.cache, nil
 }
 
@@ -257,6 +258,9 @@ func (s *streaming) close(root [32]byte) error {
 		return nil
 	}
 	var errs []error
+	if s.limit != 0 {
+		debug.SetMemoryLimit(s.limit)
+	}
 	if s.cache != nil && s.hot != "" {
 		writeHot(s.hot, root, s.cache.Hot())
 	}
