@@ -160,8 +160,8 @@ repro: build ## rebuild every published container whose source is here and compa
 		case $$? in 3) echo "$$m: its source is not here (make models)";; *) bin/jnsc repro $$m --source $(TINY) $(addprefix --source ,$(wildcard $(MODELS))); exit 1;; esac; }; done
 
 .PHONY: release
-release: ## reproducible binaries of HEAD for all platforms into ./dist, with bill of materials and checksums; PLATFORMS="linux/amd64 …"
-	go run ./cmd/internal/release -o dist -toolchain $(TOOLCHAIN) $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
+release: ## reproducible binaries of HEAD for all platforms into ./bin/release, with bill of materials and checksums; PLATFORMS="linux/amd64 …"
+	go run ./cmd/internal/release -o bin/release -toolchain $(TOOLCHAIN) $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
 
 .PHONY: stream-bench
 stream-bench: build ## the same model beside llama.cpp with a mapped file, both limited to 1 GiB, cold; as root, CGROUP=/sys/fs/cgroup/memory
