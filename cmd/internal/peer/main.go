@@ -1,10 +1,11 @@
 // Command peer measures llama.cpp and our runtime beside each other on this machine: prefill, decoding, time to the first token, memory.
 //
-//	go run ./cmd/internal/peer [-pairs 7] [-threads 1,2] [-models DIR | files…] [-quick] [-json] [-check]
+//	go run ./cmd/internal/peer [-pairs 7] [-threads 1,2] [-models DIR | files…] [-types all|Q8_0,… [-types-dir DIR]] [-quick] [-json] [-check]
 //
 // Both run the same file with the same threads, in alternation, so that what else the machine does meets both. The peer is built by
 // build/build.sh with this machine's flags; a peer that lacks a feature of the processor is refused, because beating it would say nothing.
-// pair.go holds the arithmetic, features.go the check, run.go the runs. The program must not know containers or models: it runs commands.
+// pair.go holds the arithmetic, features.go the check, run.go the runs, types.go the files of
+// one model in every type. The program must not know containers or models: it runs commands.
 package main
 
 import (
@@ -34,6 +35,9 @@ type options struct {
 	json, check   bool
 	firstRuns     int
 	allowFeatures bool
+
+	types    []fileType // of the one model, made by the peer; nil: the models as they are
+	typesDir string
 }
 
 func main() {
@@ -58,7 +62,7 @@ func main() {
 // parse reads the flags and finds the models.
 func parse(args []string) (options, error) {
 	var o options
-	var dir, threads string
+	var dir, threads, types string
 	var quick bool
 	f := flag.NewFlagSet("peer", flag.ContinueOnError)
 	f.IntVar(&o.pairs, "pairs", 7, "pairs of runs per model and thread count")
@@ -72,6 +76,8 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.jnsRun, "jns-run", "", "a built jns-run (default: build it)")
 	f.StringVar(&o.target, "target", "", "target of jnsc (default: its own)")
 	f.StringVar(&o.text, "text", "The capital of France is", "prompt of the first-token measurement")
+	f.StringVar(&types, "types", "", "measure one model in these file types, made by the peer's quantiser: all, or a list such as Q8_0,IQ4_XS")
+	f.StringVar(&o.typesDir, "types-dir", "", "where files made for -types are kept (default: types beside the model)")
 	f.BoolVar(&quick, "quick", false, "3 pairs, 128 tokens of prompt, 32 of decoding: a look, not a measurement")
 	f.BoolVar(&o.json, "json", false, "JSON instead of a table")
 	f.BoolVar(&o.check, "check", false, "exit with 1 when a goal is not met")
@@ -93,6 +99,25 @@ func parse(args []string) (options, error) {
 		}
 		o.threads = append(o.threads, t)
 	}
+	if types != "" {
+		list, err := chooseTypes(types)
+		if err != nil {
+			return o, err
+		}
+		if o.types, o.models = list, f.Args(); len(o.models) == 0 {
+			o.models = []string{filepath.Join(dir, typesModel)}
+		}
+		if len(o.models) != 1 {
+			return o, fmt.Errorf("-types measures one model, %d are named", len(o.models))
+		}
+		if _, err := child.FileSize(o.models[0]); err != nil {
+			return o, fmt.Errorf("%w; run `make models`, or name a file", err)
+		}
+		if o.typesDir == "" {
+			o.typesDir = filepath.Join(filepath.Dir(o.models[0]), "types")
+		}
+		return o, nil
+	}
 	o.models = f.Args()
 	if len(o.models) == 0 {
 		o.models, _ = filepath.Glob(filepath.Join(dir, "*.gguf"))
@@ -107,6 +132,9 @@ func parse(args []string) (options, error) {
 	}
 	return o, nil
 }
+
+// typesModel is what -types measures when no file is named: small, so that all types are made and measured in reasonable time.
+const typesModel = "SmolLM2-135M-Instruct-Q4_1.gguf"
 
 // modelsDir is where `make models` puts the real models.
 func modelsDir() string {
@@ -153,6 +181,12 @@ func bench(ctx context.Context, o options) (met bool, err error) {
 			return false, fmt.Errorf("%s", msg)
 		}
 		fmt.Fprintln(os.Stderr, "peer:", msg)
+	}
+	if o.types != nil {
+		o.models, err = makeTypes(ctx, o.peer, o.models[0], o.typesDir, o.types, func(name, why string) { fmt.Fprintf(os.Stderr, "peer: no %s: %s\n", name, why) })
+		if err != nil {
+			return false, err
+		}
 	}
 	rep := report{SystemInfo: info, Machine: cpu, Pairs: o.pairs, Reps: o.reps}
 	if !o.json {

@@ -9,11 +9,20 @@ import (
 
 // Goals: what a ratio ours/peer must reach or must not exceed.
 const (
-	goalPrefill = 2.0 // at least
-	goalDecode  = 1.2 // at least
-	goalFirst   = 0.3 // at most
-	goalMemory  = 1.0 // below
+	goalPrefill = 3.0  // at least
+	goalDecode1 = 1.6  // at least, one thread
+	goalDecode  = 1.8  // at least, more threads
+	goalFirst   = 0.15 // at most
+	goalMemory  = 1.0  // below
 )
+
+// decodeGoal is the goal of decoding with so many threads.
+func decodeGoal(threads int) float64 {
+	if threads == 1 {
+		return goalDecode1
+	}
+	return goalDecode
+}
 
 // quartiles are of a sample, by linear interpolation between order statistics.
 type quartiles struct {
@@ -81,7 +90,7 @@ func (r row) print(w io.Writer) {
 	if !r.Met {
 		verdict = "NOT MET"
 	}
-	fmt.Fprintf(w, "%-40s %-9s t%d  %10.2f %10.2f %-6s %6.2f [%.2f … %.2f]  %s %.1f %s\n", r.Model, r.What, r.Threads, r.PeerMedian, r.OursMedian, r.Unit,
+	fmt.Fprintf(w, "%-40s %-9s t%d  %10.2f %10.2f %-6s %6.2f [%.2f … %.2f]  %s %.4g %s\n", r.Model, r.What, r.Threads, r.PeerMedian, r.OursMedian, r.Unit,
 		r.Ratio.Median, r.Ratio.Low, r.Ratio.High, sign, r.Goal, verdict)
 }
 

@@ -50,6 +50,39 @@ func TestAnAnswerWithoutTheMeasurementIsAnError(t *testing.T) {
 	}
 }
 
+func TestTypesAreOfOneModelAndWhatThePeerRefusesIsLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	model, peer := filepath.Join(dir, "m-Q4_1.gguf"), filepath.Join(dir, "peer")
+	require.NoError(t, os.WriteFile(model, []byte("x"), 0o600))
+	// A peer that refuses file type 7 and leaves half a file behind, and counts its runs.
+	require.NoError(t, os.WriteFile(peer, []byte("#!/bin/sh\necho $5 >>"+dir+"/runs\ncp $2 $3\nif [ $5 = 7 ]; then echo no >&2; exit 1; fi\n"), 0o700))
+	o, err := parse([]string{"-types", "q8_0, IQ4_XS,F16", model})
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "types"), o.typesDir)
+	for range 2 { // the second time only what is missing is tried
+		var refused []string
+		paths, err := makeTypes(t.Context(), peer, model, o.typesDir, o.types, func(name, _ string) { refused = append(refused, name) })
+		require.NoError(t, err)
+		require.Equal(t, []string{filepath.Join(o.typesDir, "m-IQ4_XS.gguf"), filepath.Join(o.typesDir, "m-F16.gguf")}, paths)
+		require.Equal(t, []string{"Q8_0"}, refused)
+		left, err := filepath.Glob(filepath.Join(o.typesDir, "*.part"))
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+	runs, err := os.ReadFile(filepath.Join(dir, "runs"))
+	require.NoError(t, err)
+	require.Equal(t, "7\n30\n1\n7\n", string(runs))
+	_, err = makeTypes(t.Context(), peer, model, o.typesDir, o.types[:1], func(string, string) {})
+	require.Error(t, err)
+	for _, bad := range [][]string{{"-types", "Q9_9", model}, {"-types", "all", model, model}, {"-types", "all", "-models", filepath.Join(dir, "none")}} {
+		_, err := parse(bad)
+		require.Error(t, err, bad)
+	}
+	all, err := chooseTypes("all")
+	require.NoError(t, err)
+	require.Len(t, all, len(fileTypes))
+}
+
 func TestFlagsNameTheRunsAndModelsAreFoundSmallestFirst(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.gguf"), make([]byte, 9), 0o600))

@@ -104,7 +104,7 @@ func (r runner) first(ctx context.Context, gguf, jns string, t int) (first, mem 
 // speed measures prefill and decoding, a pair after the other.
 func (r runner) speed(ctx context.Context, gguf, jns string, t int) ([]row, error) {
 	pp := row{What: fmt.Sprintf("pp%d", r.o.prompt), Threads: t, Unit: "tok/s", Goal: goalPrefill, AtLeast: true}
-	tg := row{What: fmt.Sprintf("tg%d", r.o.n), Threads: t, Unit: "tok/s", Goal: goalDecode, AtLeast: true}
+	tg := row{What: fmt.Sprintf("tg%d", r.o.n), Threads: t, Unit: "tok/s", Goal: decodeGoal(t), AtLeast: true}
 	mem := row{What: "rss-bench", Threads: t, Unit: "MiB", Goal: goalMemory}
 	work := []string{"-p", strconv.Itoa(r.o.prompt), "-n", strconv.Itoa(r.o.n), "-t", strconv.Itoa(t), "-r", strconv.Itoa(r.o.reps)}
 	for i := 0; i < r.o.pairs; i++ {

@@ -8,6 +8,8 @@
 //        [--generate N] [--exact]                     by token. --generate chooses N tokens greedily instead of reading them from the list.
 //                                                     --exact: F32 cache, no flash attention, no repacked weights
 //   peer dequantise MODEL OUT                         the same model with its matrices as F32
+//   peer quantise MODEL OUT --type N                  the same model as file type N of enum llama_ftype; where a type asks which columns matter
+//                                                     most, all matter alike: such a file is for measuring speed, not for use
 //
 // Settings are the library's defaults: mapped file, repacking, flash attention "auto", F16 cache; n_batch and n_ubatch are 512.
 // The context is as long as the run needs and no longer, which keeps the library's memory at its smallest.
@@ -22,13 +24,14 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "gguf.h"
 #include "llama.h"
 
 enum { BATCH = 512, MAX_TOKENS = 1 << 16 };
 
 static struct {
 	const char *verb, *model, *text, *tokens, *out;
-	int threads, prompt, n, reps, generate;
+	int threads, prompt, n, reps, generate, type;
 	bool exact;
 } opt = {.threads = 1, .prompt = 512, .n = 128, .reps = 1, .text = ""};
 
@@ -248,8 +251,41 @@ static void verb_dequantise(void) {
 	printf("{}\n");
 }
 
+// importance gives every matrix of the file columns that matter alike. The list ends with an entry without a name.
+static struct llama_model_imatrix_data *importance(void) {
+	struct ggml_context *shapes = NULL;
+	struct gguf_init_params p = {.no_alloc = true, .ctx = &shapes};
+	struct gguf_context *file = gguf_init_from_file(opt.model, p);
+	if (!file) fail("cannot read", opt.model);
+	int64_t n = gguf_get_n_tensors(file), used = 0, widest = 0;
+	struct llama_model_imatrix_data *list = calloc((size_t)n + 1, sizeof *list);
+	if (!list) fail("no memory", NULL);
+	for (int64_t i = 0; i < n; i++) {
+		struct ggml_tensor *t = ggml_get_tensor(shapes, gguf_get_tensor_name(file, i));
+		if (!t || t->ne[1] < 2) continue;
+		list[used].name = gguf_get_tensor_name(file, i);
+		list[used++].size = (size_t)(t->ne[0] * t->ne[2]);
+		if (t->ne[0] * t->ne[2] > widest) widest = t->ne[0] * t->ne[2];
+	}
+	float *ones = malloc((size_t)(widest + 1) * sizeof *ones);
+	if (!ones) fail("no memory", NULL);
+	for (int64_t i = 0; i <= widest; i++) ones[i] = 1;
+	for (int64_t i = 0; i < used; i++) list[i].data = ones;
+	return list; // names belong to the file's context, which stays
+}
+
+static void verb_quantise(void) {
+	llama_model_quantize_params p = llama_model_quantize_default_params();
+	p.ftype = (enum llama_ftype)opt.type;
+	p.allow_requantize = true;
+	p.nthread = opt.threads;
+	p.imatrix = importance();
+	if (llama_model_quantize(opt.model, opt.out, &p) != 0) fail("cannot quantise", opt.model);
+	printf("{}\n");
+}
+
 int main(int argc, char **argv) {
-	if (argc < 2) fail("usage: peer info | tokenize | bench | first | logits | dequantise; see the head of peer.c", NULL);
+	if (argc < 2) fail("usage: peer info | tokenize | bench | first | logits | dequantise | quantise; see the head of peer.c", NULL);
 	opt.verb = argv[1];
 	for (int i = 2; i < argc; i++) {
 		const char *a = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
@@ -259,7 +295,7 @@ int main(int argc, char **argv) {
 		}
 		if (a[0] != '-') {
 			if (!opt.model) opt.model = a;
-			else if (!strcmp(opt.verb, "dequantise")) opt.out = a;
+			else if (!strcmp(opt.verb, "dequantise") || !strcmp(opt.verb, "quantise")) opt.out = a;
 			else opt.text = a;
 			continue;
 		}
@@ -271,6 +307,7 @@ int main(int argc, char **argv) {
 		else if (!strcmp(a, "-r")) opt.reps = atoi(v);
 		else if (!strcmp(a, "-x")) opt.text = v;
 		else if (!strcmp(a, "-o")) opt.out = v;
+		else if (!strcmp(a, "--type")) opt.type = atoi(v);
 		else if (!strcmp(a, "--tokens")) opt.tokens = v;
 		else if (!strcmp(a, "--generate")) opt.generate = atoi(v);
 		else fail("unknown flag", a);
@@ -287,6 +324,7 @@ int main(int argc, char **argv) {
 	else if (!strcmp(opt.verb, "first")) verb_first();
 	else if (!strcmp(opt.verb, "logits")) verb_logits();
 	else if (!strcmp(opt.verb, "dequantise")) verb_dequantise();
+	else if (!strcmp(opt.verb, "quantise")) verb_quantise();
 	else fail("unknown verb", opt.verb);
 	// The system takes the memory back faster than the library does; nothing is left to be written.
 	fflush(stdout);
