@@ -23,9 +23,10 @@ import (
 // found is a manifest and where it was.
 type found struct {
 	*manifests.Manifest
-	signed *manifests.Signed // nil: not signed by a trusted key
-	local  bool              // it lies on this machine, or is embedded
-	beside func(name string) string
+	signed  *manifests.Signed // nil: not signed by a trusted key
+	local   bool              // it lies on this machine, or is embedded
+	ownHost bool              // a server of this machine gave it
+	beside  func(name string) string
 }
 
 // findManifest finds the manifest that the flags and a name ask for, and checks its signature. name may be empty with --manifest.
@@ -75,7 +76,7 @@ func (f *found) read(ctx context.Context, c *cli.Command, place string) (text, s
 		}
 		place = "file:" + filepath.ToSlash(abs)
 	}
-	f.local = strings.HasPrefix(place, "file:")
+	f.local, f.ownHost = strings.HasPrefix(place, "file:"), strings.HasPrefix(place, "http:")
 	o, end, err := fetchOptions(c, f.local)
 	if err != nil {
 		return nil, nil, err
@@ -185,7 +186,12 @@ func (f *found) sources(c *cli.Command, file string, at []string) []string {
 		}
 		out = append(out, m)
 	}
-	out = append(out, at...)
+	for _, a := range at {
+		// A manifest from elsewhere has no business with this machine's own servers and files.
+		if own := strings.HasPrefix(a, "http:") || strings.HasPrefix(a, "file:"); !own || f.local || f.ownHost {
+			out = append(out, a)
+		}
+	}
 	if b := f.beside(file); b != "" {
 		out = append(out, b)
 	}

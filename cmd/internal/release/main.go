@@ -48,11 +48,15 @@ func release(out string, which []string, toolchain, key string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
+	head, err := run("", nil, "git", "rev-parse", "HEAD") // once: the branch may move while the first build runs
+	if err != nil {
+		return err
+	}
 	// Names of different length: a path that leaked into a binary would change its size too.
 	a, b := filepath.Join(work, "a"), filepath.Join(work, "another-directory", "b")
 	var builds [2]map[string][]byte
 	for i, dir := range []string{a, b} {
-		if builds[i], err = build(dir, filepath.Join(work, fmt.Sprint("cache", i)), which, toolchain); err != nil {
+		if builds[i], err = build(dir, strings.TrimSpace(string(head)), filepath.Join(work, fmt.Sprint("cache", i)), which, toolchain); err != nil {
 			return err
 		}
 	}
@@ -62,9 +66,12 @@ func release(out string, which []string, toolchain, key string) error {
 	return write(out, a, builds[0], key)
 }
 
-// build clones HEAD into dir and builds every command for every platform there. It returns the binaries by name.
-func build(dir, cache string, which []string, toolchain string) (map[string][]byte, error) {
-	if _, err := run("", nil, "git", "clone", "--quiet", "--no-hardlinks", ".", dir); err != nil {
+// build clones a revision into dir and builds every command for every platform there. It returns the binaries by name.
+func build(dir, revision, cache string, which []string, toolchain string) (map[string][]byte, error) {
+	if _, err := run("", nil, "git", "clone", "--quiet", "--no-hardlinks", "--no-checkout", ".", dir); err != nil {
+		return nil, err
+	}
+	if _, err := run(dir, nil, "git", "checkout", "--quiet", "--detach", revision); err != nil {
 		return nil, err
 	}
 	made := map[string][]byte{}

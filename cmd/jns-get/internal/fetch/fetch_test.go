@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -57,7 +58,12 @@ type server struct {
 
 func serve(t *testing.T, data []byte, fault func(s *server, n int, from, to int64, w http.ResponseWriter, r *http.Request) bool) *server {
 	s := &server{data: data, etag: `"one"`, fault: fault}
-	s.Server = httptest.NewServer(s)
+	s.Server = httptest.NewUnstartedServer(s)
+	s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetWriteBuffer(64 << 10) // what is sent is soon received: sent counts what the client got
+		return ctx
+	}
+	s.Start()
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return s
 }
@@ -97,19 +103,28 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // all sends the whole file with 200.
 func (s *server) all(w http.ResponseWriter) {
-	w.Header().Set("Content-Length", strconv.Itoa(len(s.data)))
-	n, _ := w.Write(s.data)
+	data, _ := s.file()
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	n, _ := w.Write(data)
 	s.sent.Add(int64(n))
 }
 
 // part promises a range and sends it up to end.
 func (s *server) part(w http.ResponseWriter, from, to, end int64) {
-	w.Header().Set("ETag", s.etag)
-	w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, len(s.data)))
+	data, etag := s.file()
+	w.Header().Set("ETag", etag)
+	w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, len(data)))
 	w.Header().Set("Content-Length", strconv.FormatInt(to-from, 10))
 	w.WriteHeader(http.StatusPartialContent)
-	n, _ := w.Write(s.data[from:end])
+	n, _ := w.Write(data[from:end])
 	s.sent.Add(int64(n))
+}
+
+// file is what the server has now.
+func (s *server) file() (data []byte, etag string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.data, s.etag
 }
 
 func quick() Options {
@@ -381,7 +396,7 @@ func TestWithoutAListTheDigestDecides(t *testing.T) {
 func TestPartsOfAnotherFileAreNotUsed(t *testing.T) {
 	old, data := content(6*mib, 9), content(6*mib, 10)
 	s := serve(t, old, func(s *server, n int, from, to int64, w http.ResponseWriter, _ *http.Request) bool {
-		if n >= 4 && s.etag == `"one"` {
+		if _, etag := s.file(); n >= 4 && etag == `"one"` {
 			w.WriteHeader(404)
 			return true
 		}

@@ -76,10 +76,6 @@ func TestKilledAtAnyMomentItGoesOn(t *testing.T) {
 		}
 		return true
 	})
-	s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		_ = c.(*net.TCPConn).SetWriteBuffer(64 << 10)
-		return ctx
-	}
 	for trial := range trials {
 		path := dir + "/file"
 		sum := content(32, 1) // not used where a list is given

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -170,6 +171,9 @@ func (p *part) forget() error {
 func (p *part) commit(path string) error {
 	if err := p.f.Sync(); err != nil || p.inPlace {
 		return err
+	}
+	if runtime.GOOS == "windows" { // an open file cannot be renamed there
+		p.f.Close()
 	}
 	if err := os.Rename(path+PartSuffix, path); err != nil {
 		return err

@@ -53,11 +53,15 @@ func TestSpeedBesideCurl(t *testing.T) {
 		_ = os.Remove(path)
 		start := time.Now()
 		require.NoError(t, exec.Command(curl, "-sS", "-o", path, s.URL+"/speed-source").Run())
+		g, err := os.Open(path) // Get's file is on disk when it returns; so must this one be
+		require.NoError(t, err)
+		require.NoError(t, g.Sync())
+		require.NoError(t, g.Close())
 		theirs = append(theirs, size/time.Since(start).Seconds()/1e9)
 		require.NoError(t, os.Remove(path))
 		start = time.Now()
 		spec := Spec{Path: path, Size: int64(n) * mib, Chunks: list, Sources: []string{s.URL + "/speed-source"}}
-		_, err := Get(context.Background(), spec, Options{})
+		_, err = Get(context.Background(), spec, Options{})
 		require.NoError(t, err)
 		ours = append(ours, size/time.Since(start).Seconds()/1e9)
 		start = time.Now()

@@ -317,12 +317,12 @@ func (g *get) serve(ctx context.Context, s *src, conns int) {
 			return
 		}
 	}
+	if s.noRanges {
+		conns = 1
+	}
 	var wg sync.WaitGroup
 	for range conns {
 		wg.Go(func() { g.work(ctx, s) })
-		if s.noRanges {
-			break
-		}
 	}
 	wg.Wait()
 	g.gone(ctx, s)
