@@ -37,6 +37,8 @@ func fillVec(set string, v *Vec) {
 	v.Attend = neonAttend
 	v.Finish = func(dst, o []float32, l float32) { neonScale(dst, o, 1/l) }
 	v.ArgMax = neonArgMax
+	v.ScanStep = neonScanStep
+	v.DeltaStep = neonDeltaStep
 }
 
 // at is the address of x's elements after checking that there are n.

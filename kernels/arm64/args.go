@@ -52,3 +52,10 @@ type AttendStep struct {
 	Alpha, Beta [4]float32
 	Active      [64]uint16
 }
+
+// StepArgs is the argument block of the recurrent steps: N numbers, a multiple of 4, at least 4.
+type StepArgs struct {
+	State, X, Y unsafe.Pointer
+	N           int
+	F, G, H     float32
+}

@@ -239,4 +239,5 @@ func generate() {
 	floatFile()
 	smeFile()
 	vecFile()
+	stepFile()
 }
