@@ -40,11 +40,8 @@ func (m *Model) bindHeadMatMul(p *format.HeadMatMulParams, selected bool) error 
 			m.work[i].need(2 * step * w.layout.Rows * min(pieceBatch, m.rows))
 		}
 	}
-	m.pieces(selected, len(pieces), func(i int) (*weight, int) { return w, pieces[i].part }, func(k *worker, i int) {
-		n := m.count(selected)
-		for r := 0; r < n; r += pieceBatch {
-			m.multiplyHead(k, w, &pieces[i], in, out, p, r, min(pieceBatch, n-r))
-		}
+	m.pieces(selected, len(pieces), func(i int) (*weight, int) { return w, pieces[i].part }, func(k *worker, i, r, n int) {
+		m.multiplyHead(k, w, &pieces[i], in, out, p, r, n)
 	})
 	return nil
 }

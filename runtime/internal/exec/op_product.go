@@ -100,31 +100,34 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 	for i := range m.work {
 		m.work[i].need(widest * min(pieceBatch, m.rows))
 	}
-	run := func(w *worker, i int) {
-		n := m.count(selected)
-		for r := 0; r < n; r += pieceBatch {
-			m.multiply(w, &pieces[i], in, r, min(pieceBatch, n-r))
-		}
-	}
+	run := func(w *worker, i, r, n int) { m.multiply(w, &pieces[i], in, r, n) }
 	m.pieces(selected, len(pieces), func(i int) (*weight, int) { return pieces[i].of.w, pieces[i].part }, run)
 	return nil
 }
 
-// pieces adds the step, or the loop, that computes n pieces of dense products; partOf gives a piece's weight and part.
-func (m *Model) pieces(selected bool, n int, partOf func(i int) (*weight, int), run func(w *worker, i int)) {
+// pieces adds the step, or the loop, that computes n pieces of dense products; partOf gives a piece's weight and part, run multiplies it with a block of rows.
+// Blocks are handed out one by one, so that with a large batch a worker waits for another at most as long as a block takes, however few the pieces are.
+func (m *Model) pieces(selected bool, n int, partOf func(i int) (*weight, int), run func(w *worker, i, r, rows int)) {
 	for i := range n {
 		if w, part := partOf(i); w.streamed(part) {
-			m.streamPieces(selected, n, partOf, run)
+			m.streamPieces(selected, n, partOf, func(w *worker, i int) {
+				for r, rows := 0, m.count(selected); r < rows; r += pieceBatch {
+					run(w, i, r, min(pieceBatch, rows-r))
+				}
+			})
 			return
 		}
 	}
 	m.step(selected, func(w *worker, next *sched.Counter) {
+		rows := m.count(selected)
+		blocks := (rows + pieceBatch - 1) / pieceBatch
 		for {
 			i := next.Next()
-			if i >= n {
+			if i >= n*blocks {
 				return
 			}
-			run(w, i)
+			r := i % blocks * pieceBatch
+			run(w, i/blocks, r, min(pieceBatch, rows-r))
 		}
 	})
 }
