@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 // TestKilledAtAnyMomentItGoesOn kills the fetching process at random moments, twenty times. Each time the next one completes, and the bytes that the server sends twice are
 // at most 5 % of the file.
 func TestKilledAtAnyMomentItGoesOn(t *testing.T) {
-	trials, size := 20, 96*mib+12345
+	trials, size := 20, 64*mib+12345
 	if testing.Short() {
 		trials = 4
 	}
