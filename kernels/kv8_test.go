@@ -1,3 +1,5 @@
+//go:build unix
+
 package kernels_test
 
 import (
