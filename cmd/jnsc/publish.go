@@ -292,9 +292,14 @@ func (p *publisher) manifest(ctx context.Context, path string) (*manifests.Manif
 		return nil, err
 	}
 	// What was measured before stays as long as the container is the same.
-	if old, err := os.ReadFile(filepath.Join(p.out, m.FileName())); err == nil && len(m.Measured) == 0 {
+	if old, err := os.ReadFile(filepath.Join(p.out, m.FileName())); err == nil {
 		if was, err := manifests.Parse(old); err == nil && was.Container.Root == m.Container.Root {
-			m.Measured = was.Measured
+			if len(m.Measured) == 0 {
+				m.Measured = was.Measured
+			}
+			if m.Compiler.Version == "" { // a program that does not know its version
+				m.Compiler.Version = was.Compiler.Version
+			}
 		}
 	}
 	return m, nil

@@ -88,7 +88,7 @@ func build(dir, revision, cache string, which []string, toolchain string) (map[s
 			if goos == "windows" {
 				name += ".exe"
 			}
-			target := filepath.Join(dir, ".release", name)
+			target := filepath.Join(cache+"-out", name) // outside of the clone, which must stay unchanged
 			fmt.Fprintf(os.Stderr, "%s: %s\n", filepath.Base(dir), name)
 			if _, err := run(dir, env, "go", "build", "-trimpath", "-buildvcs=true", "-mod=readonly", "-ldflags=-s -w -buildid=", "-o", target, "./cmd/"+c); err != nil {
 				return nil, err
