@@ -25,7 +25,10 @@ func (c CPUs) Workers() int {
 
 // Available reads the affinity mask and the control group quota of this process.
 func Available() CPUs {
-	c := CPUs{Affinity: affinity()}
+	c := CPUs{Affinity: runtime.NumCPU()}
+	if ids := Allowed(); ids != nil {
+		c.Affinity = len(ids)
+	}
 	if runtime.GOOS == "linux" {
 		c.Quota = quota("/", "/proc/self/cgroup")
 	}

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,23 +12,36 @@ import (
 
 // CPU is one processor of a machine as its system numbers it.
 type CPU struct {
-	ID         int
-	Capability float64 // estimated speed, the fastest of the machine being 1
-	Core       int     // processors of one core share it: the lowest of their numbers
-	Node       int     // memory node
+	ID         int     `json:"id"`
+	Core       int     `json:"core"` // processors of one core share it: the lowest of their numbers
+	Node       int     `json:"node"` // memory node
+	Kind       string  `json:"kind"` // name of the core, "" where unknown
+	Small      bool    `json:"small,omitempty"`
+	Capability float64 `json:"capability"`            // estimated speed, the fastest of the machine being 1
+	Cache      int     `json:"cache_bytes,omitempty"` // of the last cache that it reaches
 }
 
-// Topology is the processors of a machine.
+// Topology is the processors of a machine that a process may use.
 type Topology struct {
-	CPUs []CPU // by ID
+	CPUs []CPU `json:"cpus"` // by ID
+	// Unbound says that threads cannot be given processors: numbers are then made up, and only how many there are of a kind means something.
+	Unbound bool `json:"unbound,omitempty"`
 }
 
-// atomShare is how much of a performance core's speed an efficiency core of a hybrid x86 has at the same clock; the worker's own times correct it.
-const atomShare = 0.6
+// Core is what a processor's identification says of its core.
+type Core struct {
+	Name  string
+	Small bool    // made to save power: in order, or an efficiency core
+	Width float64 // relative speed at the same clock; 0: unknown
+	Speed float64 // relative speed; not 0: said by the user, and nothing else counts
+}
 
-// ReadTopology reads Linux's sysfs. root is where the file system begins ("/", or a fixture); allowed are the processors that the process may run on, nil for all. A machine
-// that shows nothing gives an empty topology.
-func ReadTopology(root string, allowed []int) Topology {
+// smallShare is how much of a large core's speed a small one has at the same clock where nothing more is known: two of its four pipelines or a little more.
+const smallShare = 0.6
+
+// ReadTopology reads Linux's sysfs. root is where the file system begins ("/", or a fixture); allowed are the processors that the process may run on, nil for all; cores says
+// what is known of them, by number. A machine that shows nothing gives an empty topology.
+func ReadTopology(root string, allowed []int, cores map[int]Core) Topology {
 	base := filepath.Join(root, "sys/devices/system/cpu")
 	ids := allowed
 	if ids == nil {
@@ -35,24 +49,21 @@ func ReadTopology(root string, allowed []int) Topology {
 	}
 	atoms := readList(filepath.Join(root, "sys/devices/cpu_atom/cpus"))
 	var t Topology
-	best := 0.0
+	var facts []speedFacts
 	for _, id := range ids {
 		dir := filepath.Join(base, fmt.Sprintf("cpu%d", id))
 		if _, err := os.Stat(dir); err != nil {
 			continue
 		}
-		c := CPU{ID: id, Core: id, Capability: readNumber(filepath.Join(dir, "cpu_capacity"))}
-		if c.Capability <= 0 {
-			c.Capability = max(readNumber(filepath.Join(dir, "cpufreq/cpuinfo_max_freq")), 1)
-			if slices.Contains(atoms, id) {
-				c.Capability *= atomShare
-			}
-		}
+		k := cores[id]
+		c := CPU{ID: id, Core: id, Kind: k.Name, Small: k.Small || slices.Contains(atoms, id)}
 		if s := readList(filepath.Join(dir, "topology/thread_siblings_list")); len(s) > 0 {
 			c.Core = slices.Min(s)
 		}
-		best = max(best, c.Capability)
+		c.Cache = lastCache(filepath.Join(dir, "cache"))
 		t.CPUs = append(t.CPUs, c)
+		facts = append(facts, speedFacts{said: k.Speed, width: k.Width, capacity: readNumber(filepath.Join(dir, "cpu_capacity")),
+			clock: readNumber(filepath.Join(dir, "cpufreq/cpuinfo_max_freq")), small: c.Small})
 	}
 	nodes, _ := filepath.Glob(filepath.Join(root, "sys/devices/system/node/node[0-9]*"))
 	for _, n := range nodes {
@@ -61,18 +72,104 @@ func ReadTopology(root string, allowed []int) Topology {
 			continue
 		}
 		for _, id := range readList(filepath.Join(n, "cpulist")) {
-			for i := range t.CPUs {
-				if t.CPUs[i].ID == id {
-					t.CPUs[i].Node = number
-				}
+			if i := slices.IndexFunc(t.CPUs, func(c CPU) bool { return c.ID == id }); i >= 0 {
+				t.CPUs[i].Node = number
 			}
 		}
 	}
-	for i := range t.CPUs {
-		t.CPUs[i].Capability /= best
+	for i, v := range speeds(facts) {
+		t.CPUs[i].Capability = v
 	}
 	slices.SortFunc(t.CPUs, func(a, b CPU) int { return a.ID - b.ID })
 	return t
+}
+
+// Level is a kind of core on a system that numbers kinds and not processors, such as macOS.
+type Level struct {
+	Name  string
+	Cores int
+	Cache int // bytes of the cache that they share
+}
+
+// FromLevels makes a topology of levels, the fastest first. All but the first are small cores.
+func FromLevels(levels []Level) Topology {
+	t := Topology{Unbound: true}
+	for i, l := range levels {
+		for range l.Cores {
+			n := len(t.CPUs)
+			c := CPU{ID: n, Core: n, Kind: l.Name, Small: i > 0, Capability: 1, Cache: l.Cache}
+			if c.Small {
+				c.Capability = smallShare * smallClock
+			}
+			t.CPUs = append(t.CPUs, c)
+		}
+	}
+	return t
+}
+
+// Alike is a machine of so many processors of which nothing else is known.
+func Alike(n int) Topology { return FromLevels([]Level{{Cores: n}}) }
+
+// smallClock is the clock of a small core beside that of a large one where the system does not tell: 2.6 to 2.9 GHz beside 4.4 to 4.5 on the machines that have levels.
+const smallClock = 0.6
+
+// speedFacts is what the estimate of a processor's speed is made from; 0 is unknown.
+type speedFacts struct {
+	said, width, capacity, clock float64
+	small                        bool
+}
+
+// speeds estimates how fast processors are beside the fastest. One way for all, the best of which everything is known: what the user said; width × clock, since vector
+// operations are what kernels do; the system's own capacity, which is measured with integers; the clock.
+func speeds(all []speedFacts) []float64 {
+	ways := []func(f speedFacts) float64{
+		func(f speedFacts) float64 { return f.said },
+		func(f speedFacts) float64 { return f.width * f.clock },
+		func(f speedFacts) float64 { return f.capacity },
+		func(f speedFacts) float64 { return f.clock },
+		func(f speedFacts) float64 { return f.width },
+		func(speedFacts) float64 { return 1 },
+	}
+	out := make([]float64, len(all))
+	for i, way := range ways {
+		best := 0.0
+		for j, f := range all {
+			out[j] = way(f)
+			if f.small && i >= 3 && f.width == 0 {
+				out[j] *= smallShare
+			}
+			best = max(best, out[j])
+		}
+		if len(out) > 0 && slices.Min(out) > 0 {
+			for j := range out {
+				out[j] /= best
+			}
+			break
+		}
+	}
+	return out
+}
+
+// lastCache is the size in bytes of the largest cache in sysfs's directory of a processor's caches, 0 if it shows none.
+func lastCache(dir string) int {
+	most := 0
+	files, _ := filepath.Glob(filepath.Join(dir, "index*/size"))
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			continue
+		}
+		text, unit := strings.TrimSpace(string(b)), 1
+		if v, ok := strings.CutSuffix(text, "K"); ok {
+			text, unit = v, 1<<10
+		} else if v, ok := strings.CutSuffix(text, "M"); ok {
+			text, unit = v, 1<<20
+		}
+		if n, err := strconv.ParseUint(text, 10, 31); err == nil {
+			most = max(most, int(n)*unit)
+		}
+	}
+	return most
 }
 
 // readList reads "0-3,8"; nil where there is no such file or it is not a list.
@@ -102,120 +199,30 @@ func readList(path string) []int {
 	return ids
 }
 
-// Policy says which processors work.
-type Policy string
+// sameSpeed is how close to the fastest of a nameless kind a processor must be to belong to it: the best cores of a kind may clock a little higher, another kind differs by more.
+const sameSpeed = 0.8
 
-// Policies.
-const (
-	PolicyAuto Policy = "auto" // prefill on all cores, each with its share; decode on the fastest kind of core
-	PolicyEven Policy = "even" // all processors, equal shares
-	PolicyBig  Policy = "big"  // the fastest kind of core only
-	PolicyAll  Policy = "all"  // all processors, each with its share
-)
-
-// Share is the part of a step that a processor takes; the shares of a pool add up to 1.
-type Share struct {
-	CPU  int
-	Part float64
-}
-
-// sameKind is how close to the fastest a core must be to count as its kind. The cores of a kind differ by what the best of them may clock higher, a kind from the next by more.
-const sameKind = 0.65
-
-// Pools chooses the processors for prefill and for decoding; quota bounds their number (0: none). An empty topology gives empty pools.
-func (t Topology) Pools(p Policy, quota int) (prefill, decode []Share) {
-	one := t.cores()
-	big := slices.DeleteFunc(slices.Clone(one), func(c CPU) bool { return c.Capability < sameKind })
-	switch p {
-	case PolicyEven:
-		all := shares(t.CPUs, quota, true)
-		return all, all
-	case PolicyBig:
-		all := shares(big, quota, false)
-		return all, all
-	case PolicyAll:
-		all := shares(t.CPUs, quota, false)
-		return all, all
-	}
-	return shares(one, quota, false), shares(big, quota, false)
-}
-
-// cores keeps one processor of each core: a second thread of a core finds its units taken.
-func (t Topology) cores() []CPU {
-	seen := map[int]bool{}
-	var s []CPU
-	for _, c := range t.CPUs {
-		if !seen[c.Core] {
-			seen[c.Core] = true
-			s = append(s, c)
+// kinds sorts processors so that what belongs together stands together – the fastest kind first, within a kind larger caches, then node by node – and names the kinds that have
+// no name.
+func kinds(cpus []CPU) []CPU {
+	s := slices.Clone(cpus)
+	slices.SortStableFunc(s, func(a, b CPU) int { return cmp.Compare(b.Capability, a.Capability) })
+	top, n := 2.0, 0
+	for i := range s {
+		if s[i].Kind != "" {
+			continue
 		}
-	}
-	return s
-}
-
-func shares(cpus []CPU, quota int, even bool) []Share {
-	cpus = slices.Clone(cpus)
-	slices.SortStableFunc(cpus, func(a, b CPU) int {
-		switch {
-		case a.Capability > b.Capability:
-			return -1
-		case a.Capability < b.Capability:
-			return 1
+		if s[i].Capability < sameSpeed*top {
+			top, n = s[i].Capability, n+1
 		}
-		return a.ID - b.ID
+		s[i].Kind = fmt.Sprintf("kind %d", n)
+	}
+	best := map[string]float64{}
+	for _, c := range s {
+		best[c.Kind] = max(best[c.Kind], c.Capability)
+	}
+	slices.SortStableFunc(s, func(a, b CPU) int {
+		return cmp.Or(cmp.Compare(best[b.Kind], best[a.Kind]), cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Cache, a.Cache), a.Node-b.Node, a.ID-b.ID)
 	})
-	if quota > 0 && len(cpus) > quota {
-		cpus = cpus[:quota]
-	}
-	sum := 0.0
-	for _, c := range cpus {
-		sum += c.Capability
-	}
-	s := make([]Share, len(cpus))
-	for i, c := range cpus {
-		s[i] = Share{c.ID, c.Capability / sum}
-		if even {
-			s[i].Part = 1 / float64(len(cpus))
-		}
-	}
 	return s
-}
-
-// Corrected shifts shares towards what the workers showed: took is the time each needed for its part of a step. Half of the difference is taken at a time, since a single
-// measurement holds what else the machine did.
-func Corrected(s []Share, took []float64) []Share {
-	out := slices.Clone(s)
-	sum := 0.0
-	for i := range out {
-		if took[i] > 0 {
-			sum += s[i].Part / took[i]
-		}
-	}
-	if sum == 0 {
-		return out
-	}
-	total := 0.0
-	for i := range out {
-		if took[i] > 0 {
-			out[i].Part = (s[i].Part + s[i].Part/took[i]/sum) / 2
-		}
-		total += out[i].Part
-	}
-	for i := range out {
-		out[i].Part /= total
-	}
-	return out
-}
-
-// Describe writes a pool as "8 4 5 6 7": the processors, the fastest first; shares that differ by more than a hundredth follow their processor in percent.
-func Describe(s []Share) string {
-	var b []string
-	for _, x := range s {
-		w := strconv.Itoa(x.CPU)
-		if d := x.Part - s[len(s)-1].Part; d > 0.01 || s[0].Part-x.Part > 0.01 {
-			w += fmt.Sprintf(":%.0f%%", 100*x.Part)
-		}
-		b = append(b, w)
-	}
-	return strings.Join(b, " ")
 }

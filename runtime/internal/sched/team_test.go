@@ -1,0 +1,205 @@
+package sched
+
+import (
+	"math"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// simulate is one step with a barrier at its end on processors of given speeds: whoever is free first asks the team for its next piece. It gives the time of the step in
+// units of what the fastest processor needs for a piece, and each worker's pieces and time.
+func simulate(t *testing.T, team *Team, speed []float64, pieces int) (longest float64, done, busy []float64) {
+	n := len(speed)
+	done, busy = make([]float64, n), make([]float64, n)
+	left := make([]bool, n)
+	taken := make([]bool, pieces)
+	var next Counter
+	for active := n; active > 0; {
+		w := -1
+		for i := range n {
+			if !left[i] && (w < 0 || busy[i] < busy[w]) {
+				w = i
+			}
+		}
+		i, ok := team.Take(w, &next, pieces)
+		if !ok {
+			left[w] = true
+			active--
+			continue
+		}
+		require.False(t, taken[i])
+		taken[i] = true
+		done[w]++
+		busy[w] += 1 / speed[w]
+		longest = max(longest, busy[w])
+	}
+	require.NotContains(t, taken, false, "a piece was left")
+	return longest, done, busy
+}
+
+// parted is the time of the same step when each worker gets the same number of pieces beforehand, as a parallel loop without a scheduler gives them out.
+func parted(speed []float64, pieces int) float64 {
+	longest := 0.0
+	for i, s := range speed {
+		n := pieces*(i+1)/len(speed) - pieces*i/len(speed)
+		longest = max(longest, float64(n)/s)
+	}
+	return longest
+}
+
+func speedsOf(top Topology, c Crew) []float64 {
+	var s []float64
+	for _, x := range c.Shares {
+		for _, p := range top.CPUs {
+			if p.ID == x.CPU {
+				s = append(s, p.Capability)
+			}
+		}
+	}
+	return s
+}
+
+// pieces of a step: four for each worker as products of one token are cut; of a prompt there are some times more.
+func piecesOf(workers int) []int { return []int{4 * workers, 16 * workers, 64 * workers} }
+
+func TestSimulatedBarrier(t *testing.T) {
+	read := func(groups ...coreGroup) Topology {
+		root, cores := machine(t, false, groups...)
+		return ReadTopology(root, nil, cores)
+	}
+	equal := func(n int) Topology { return read(coreGroup{n, 1, 0, 3000000, false, 0, "", Core{}}) }
+	for _, c := range []struct {
+		name  string
+		top   Topology
+		least float64 // times faster than an even split
+	}{
+		{"Tensor G3, 1 + 4 + 4", g3(t), 1.9},
+		{"Tensor G3 by capacity", read(nameless(a510, a715, x3)...), 1.9},
+		{"i9-14900HX", read(intel...), 1.2},
+		{"2 equal cores", equal(2), 0.99},
+		{"16 equal cores", equal(16), 0.99},
+		{"192 equal cores", equal(192), 0.99},
+	} {
+		crew := c.top.Plan(PolicyAuto, 0).Prefill[0]
+		speed := speedsOf(c.top, crew)
+		team, anyone := NewTeam(crew), NewTeam(c.top.Plan(PolicyEven, 0).Prefill[0])
+		anyone.patience = nil
+		sum := 0.0
+		for _, s := range speed {
+			sum += s
+		}
+		for _, n := range piecesOf(len(speed)) {
+			got, _, _ := simulate(t, team, speed, n)
+			free, _, _ := simulate(t, anyone, speed, n)
+			ideal := float64(n) / sum
+			t.Logf("%-22s %5d pieces: even split %7.1f, whoever asks %7.1f, ours %7.1f, ideal %7.1f: %.2f times an even split, %.2f of the ideal",
+				c.name, n, parted(speed, n), free, got, ideal, parted(speed, n)/got, ideal/got)
+			require.GreaterOrEqual(t, parted(speed, n)/got, c.least, c.name)
+			require.LessOrEqual(t, got, 1.02*free, "patience must not cost anything: %s", c.name)
+		}
+		team.Close()
+		anyone.Close()
+	}
+}
+
+// Where the table is wrong, the workers' times put it right.
+func TestSharesFollowTheTimesOfTheWorkers(t *testing.T) {
+	top := g3(t)
+	crew := top.Plan(PolicyAuto, 0).Prefill[0]
+	speed := speedsOf(top, crew)
+	wrong := crew
+	wrong.Shares = append([]Share(nil), crew.Shares...)
+	for i := range wrong.Shares {
+		wrong.Shares[i].Part = []float64{0.3, 0.05, 0.05, 0.05, 0.05, 0.2, 0.1, 0.1, 0.1}[i]
+	}
+	team := NewTeam(wrong)
+	defer team.Close()
+	require.True(t, team.Measured())
+	for range 12 {
+		_, done, busy := simulate(t, team, speed, 64*len(speed))
+		team.Learn(done, busy)
+	}
+	for i, s := range team.Crew().Shares {
+		require.InDelta(t, crew.Shares[i].Part, s.Part, 0.01, i)
+	}
+	right := NewTeam(crew)
+	defer right.Close()
+	require.Equal(t, right.patience, team.patience)
+	same := Corrected(crew.Shares, make([]float64, len(crew.Shares)))
+	require.Equal(t, crew.Shares, same, "no times, no change")
+}
+
+func TestEqualWorkersAreNeitherTimedNorBound(t *testing.T) {
+	root, _ := machine(t, false, coreGroup{4, 1, 0, 3000000, false, 0, "", Core{}})
+	team := NewTeam(ReadTopology(root, nil, nil).Plan(PolicyAuto, 0).Prefill[0])
+	defer team.Close()
+	require.False(t, team.Measured())
+	require.Nil(t, team.patience)
+	require.Nil(t, team.places)
+}
+
+// On the processors that there are: bound workers work, all pieces are taken, and the caller's thread is where it was.
+func TestBoundTeamsRunEverything(t *testing.T) {
+	ids := Allowed()
+	if len(ids) == 0 {
+		t.Skip("this system does not bind threads")
+	}
+	crew := Crew{Bound: true}
+	for i, id := range ids[:min(len(ids), 4)] {
+		crew.Shares = append(crew.Shares, Share{CPU: id, Part: 1 / float64(int(1)<<i), among: []int{id}})
+	}
+	team := NewTeam(crew)
+	defer team.Close()
+	require.NotNil(t, team.places)
+	var sum, wrong atomic.Int64
+	const pieces = 1000
+	for range 20 {
+		var next Counter
+		require.NoError(t, team.Run(func(w int) {
+			if at, ok := here(); !ok || at != team.places[w] {
+				wrong.Add(1)
+			}
+			for {
+				i, ok := team.Take(w, &next, pieces)
+				if !ok {
+					break
+				}
+				sum.Add(int64(i))
+			}
+			team.Barrier()
+		}))
+	}
+	require.Zero(t, wrong.Load())
+	require.EqualValues(t, 20*pieces*(pieces-1)/2, sum.Load())
+	require.Equal(t, ids, Allowed())
+}
+
+func TestTrialFindsTheFastest(t *testing.T) {
+	for _, c := range []struct {
+		times []float64
+		want  int
+	}{{[]float64{3, 2, 5}, 1}, {[]float64{3, 2.95, 5}, 0}, {[]float64{1, 1, 1, 0.9}, 3}} {
+		trial := NewTrial(len(c.times), -1)
+		noise := []float64{10, 1.2, 1, 1.4, 1.1, 1.05}
+		decided := false
+		for n := 0; !decided; n++ {
+			require.Less(t, n, 100)
+			i, measured := trial.Choice()
+			require.True(t, measured)
+			decided = trial.Took(c.times[i] * noise[n/len(c.times)])
+		}
+		got, measured := trial.Choice()
+		require.False(t, measured)
+		require.Equal(t, c.want, got)
+		require.InDeltaSlice(t, c.times, trial.Times(), 1e-9)
+	}
+	for _, trial := range []*Trial{NewTrial(1, -1), NewTrial(3, 0)} {
+		got, measured := trial.Choice()
+		require.Zero(t, got)
+		require.False(t, measured)
+		require.False(t, trial.Took(math.Pi))
+		require.Nil(t, trial.Times())
+	}
+}
