@@ -47,6 +47,26 @@ type MatMul struct {
 	Name string // of the kernel in the name grammar, for receipts: "gemv_q4_kx16_q8x_1x16_avx512vnni"
 	Set  string // "avx512vnni", "avxvnni", "avx2", "scalar"
 	Func func(a *MatMulArgs)
+
+	// Variants, where few activation rows have kernels of their own, says which kernel runs: the last whose From is at most N. Empty: Name, for every N.
+	Variants []Variant
+	// Group is the number of tile rows that the kernels take at a time; a range of another length costs as much as the next multiple. 0: one.
+	Group int
+}
+
+// Variant is a kernel that computes products of From activation rows and more.
+type Variant struct {
+	From int
+	Name string
+}
+
+// Variant is the index in Variants of the kernel that computes n activation rows, 0 if there is no choice.
+func (m *MatMul) Variant(n int) int {
+	i := len(m.Variants) - 1
+	for i > 0 && m.Variants[i].From > n {
+		i--
+	}
+	return max(i, 0)
 }
 
 // Vec is the table of vector operations of a set; every function is filled (from the scalar reference where a set has none of its own) and

@@ -3,10 +3,13 @@
 package kernels
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
 	"jns/kernels/arm64"
+	"jns/kernels/cpu"
 	"jns/kernels/scalar"
 	"jns/kernels/tile"
 )
@@ -46,6 +49,8 @@ const (
 	sme2
 )
 
+var setNames = [...]string{cpu.DotProd, cpu.I8MM, cpu.SME2}
+
 const (
 	// chunkBlocks is the part of K that is expanded at a time, in blocks of 32: with scales 9 to 12 KiB, a third of the smallest first-level cache among these cores.
 	chunkBlocks = 16
@@ -63,22 +68,56 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-func (p *product) matMul(a *MatMulArgs, set int) {
-	if a.N < 1 || a.Cols == 0 {
-		scalar.MatMul(p.layout)(a) // assembly counts down to zero
-		return
+// variant is a way to compute a product of from activation rows and more.
+type variant struct {
+	from int
+	name string
+	run  func(a *MatMulArgs)
+}
+
+// variants lists the ways of a set, fewest activation rows first.
+func (p *product) variants(set int) []variant {
+	name := func(op string, rows, cols, set int) string {
+		return fmt.Sprintf("%s_%s_q8x_%dx%d_%s", op, p.layout.Name, rows, cols, setNames[set])
 	}
-	if a.N <= len(p.gemv) {
-		p.multiplyDirect(a)
-		return
+	vs := []variant{{1, name("gemv", 16, 1, dotprod), p.multiplyDirect}, {2, name("gemv", 16, 2, dotprod), p.multiplyDirect}}
+	panels := min(set, i8mm)
+	vs = append(vs, variant{3, name("gemm", 8, 4, panels), func(a *MatMulArgs) { p.multiplyPanels(a, panels) }})
+	if set < sme2 {
+		return vs
+	}
+	if i := slices.IndexFunc(streams, func(s streamed) bool { return s.layout == p.layout }); i >= 0 {
+		vs = vs[:0]
+		for k, cols := range streamCols {
+			run := streams[i].kernels[k]
+			vs = append(vs, variant{cols/2 + 1, name("gemv", 64, cols, sme2), func(a *MatMulArgs) { p.multiplyStream(a, run) }})
+		}
+	}
+	return append(vs, variant{smeFew, name("gemm", 16, 16, sme2), p.multiplySME})
+}
+
+// bind makes the product of a set: what runs and what receipts say of it come from one list.
+func (p *product) bind(set int) *MatMul {
+	vs := p.variants(set)
+	m := &MatMul{Name: vs[len(vs)-1].name, Set: setNames[set]}
+	for _, v := range vs {
+		m.Variants = append(m.Variants, Variant{v.from, v.name})
 	}
 	if set == sme2 {
-		if a.N >= smeFew {
-			p.multiplySME(a)
+		m.Group = 4
+	}
+	m.Func = func(a *MatMulArgs) {
+		if a.N < 1 || a.Cols == 0 {
+			scalar.MatMul(p.layout)(a) // assembly counts down to zero
 			return
 		}
-		set = i8mm
+		vs[m.Variant(a.N)].run(a)
 	}
+	return m
+}
+
+// multiplyPanels expands the weights, for as many activation rows at a time as stay in the cache.
+func (p *product) multiplyPanels(a *MatMulArgs, set int) {
 	s := scratches.Get().(*scratch)
 	per := max(cacheBytes/tile.Q8XRowBytes(a.Cols)/4*4, 8)
 	for n := 0; n < a.N; n += per {

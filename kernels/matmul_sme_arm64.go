@@ -12,14 +12,72 @@ import (
 )
 
 const (
-	// smeFew is the number of activation rows from which on a panel of sixteen, partly empty, is worth packing.
-	smeFew = 8
+	// smeFew is the number of activation rows from which on a panel of sixteen, partly empty, is worth packing: what the products of fewer do not have.
+	smeFew = 5
 	// smePacked is the size of 32 columns of sixteen packed activation rows: [8][16][4] codes, then d, m and d·Σq of both halves, [16] float32 each.
 	smePacked = 512 + 4*64
 	smeRows   = 16
 	// smePanels bounds the panels that are packed at a time, and with that the length of a call: chunkBlocks × smePanels × 8 SMOPA, far below a millisecond.
 	smePanels = 16
 )
+
+// streamKernel multiplies weights as they lie with a few activation rows in streaming mode.
+type streamKernel = func(*arm64.StreamArgs)
+
+// streamCols are the most activation rows of the three kernels of a layout; a kernel is taken from half of that on.
+var streamCols = [3]int{1, 2, 4}
+
+// streamed is a layout that has them: a row of the table in sets_sme_arm64.go.
+type streamed struct {
+	layout  *tile.Layout
+	kernels [3]streamKernel
+}
+
+// multiplyStream takes groups of four tile rows, then what is left of one. The weights of a call are read and its outputs written to before it: a fault that becomes a signal must
+// not come in streaming mode, whose state the handler of Go would return with.
+func (p *product) multiplyStream(a *MatMulArgs, run streamKernel) {
+	base := p.codesAt(a.Cols)
+	step := max(1, callBytes/(4*int(a.WStride)))
+	for t := 0; t < a.Tiles; {
+		w, y := unsafe.Add(a.W, uintptr(t)*a.WStride), unsafe.Add(a.Y, t*64)
+		g := arm64.StreamArgs{
+			P0: w, P1: unsafe.Add(w, base), Stride: a.WStride, Groups: min(step, (a.Tiles-t)/4), Last: 3, Blocks: a.Cols / p.layout.Codec.Elems,
+			X: a.X, XStride: a.XStride, Cols: a.N, Y: y, YStride: a.YStride,
+		}
+		tiles := 4 * g.Groups
+		if tiles == 0 {
+			tiles = a.Tiles - t
+			g.Groups, g.Last = 1, tiles-1
+		}
+		touch(w, tiles*int(a.WStride))
+		for n := range a.N {
+			clear(unsafe.Slice((*float32)(unsafe.Add(y, uintptr(n)*a.YStride)), 16*tiles))
+		}
+		callStream(run, hideStream(&g))
+		t += tiles
+	}
+}
+
+// touch reads a byte of every page.
+//
+//go:noinline
+func touch(p unsafe.Pointer, n int) (sum byte) {
+	for _, b := range [...]int{0, n - 1} {
+		sum += *(*byte)(unsafe.Add(p, b))
+	}
+	for i := 4096; i < n; i += 4096 {
+		sum += *(*byte)(unsafe.Add(p, i))
+	}
+	return sum
+}
+
+//go:noinline
+func callStream(f streamKernel, a *arm64.StreamArgs) { f(a) }
+
+func hideStream(a *arm64.StreamArgs) *arm64.StreamArgs {
+	x := uintptr(unsafe.Pointer(a))
+	return *(**arm64.StreamArgs)(unsafe.Pointer(&x))
+}
 
 // smeScratch holds packed activations; it grows to the widest matrix seen.
 type smeScratch struct{ packed []byte }

@@ -29,11 +29,7 @@ func bindSet(l *tile.Layout, set string) *MatMul {
 	}
 	for i := range products {
 		if p := &products[i]; p.layout == l {
-			shape := "8x4"
-			if which == sme2 {
-				shape = "16x16"
-			}
-			return &MatMul{Name: fmt.Sprintf("gemm_%s_q8x_%s_%s", l.Name, shape, set), Set: set, Func: func(a *MatMulArgs) { p.matMul(a, which) }}
+			return p.bind(which)
 		}
 	}
 	return nil

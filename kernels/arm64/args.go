@@ -59,3 +59,22 @@ type StepArgs struct {
 	N           int
 	F, G, H     float32
 }
+
+// StreamArgs is the argument block of products in streaming mode, four tile rows at a time.
+type StreamArgs struct {
+	P0, P1  unsafe.Pointer // streams 0 and 1 of the first tile row
+	Stride  uintptr        // bytes from a tile row to the next
+	Groups  int            // groups of four tile rows
+	Last    int            // the last tile row that a group has, 0 to 3; less than 3 only with one group
+	Blocks  int            // source blocks of a row
+	X       unsafe.Pointer // activations
+	XStride uintptr        // bytes from an activation row to the next
+	Cols    int            // activation rows, at least one and at most what the kernel has
+	Y       unsafe.Pointer // output of the first row and column
+	YStride uintptr        // bytes from an output row to the next
+}
+
+// Cost is what a step of a kernel takes: the instructions of its innermost loop, the bytes of weights that they read, and how many weights those are.
+type Cost struct {
+	InstructionsPerTile, BytesPerTile, WeightsPerTile int
+}

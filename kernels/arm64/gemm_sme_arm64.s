@@ -21,8 +21,14 @@ TEXT ·Panel_s8s_q8x_16x16_sme2(SB), NOSPLIT, $0-8
 	MOVD R12, R19
 	WORD $0xd503477f // smstart
 	WORD $0x2518e3e0 // ptrue p0.b
+	WORD $0x25207810 // ptrue pn8.b
 	MOVD $0, R8
 	MOVD $8, R9
+	MOVW $0x80000000, R11
+	WORD $0x05a0396c // mov z12.s, w11
+	WORD $0x05a0396d // mov z13.s, w11
+	WORD $0x05a0396e // mov z14.s, w11
+	WORD $0x05a0396f // mov z15.s, w11
 loop1:
 	WORD $0xc00800ff // zero {za}
 	CBZ R17, zero2
@@ -41,76 +47,42 @@ zero2:
 	MOVD 32(R0), R10
 loop4:
 	ADD $512, R13, R14
-	WORD $0xc0080011 // zero {za0.s}
-	WORD $0xa400a1b0 // ld1b {z16.b}, p0/z, [x13]
-	WORD $0xa400a171 // ld1b {z17.b}, p0/z, [x11]
-	WORD $0xa0910200 // smopa za0.s, p0/m, p0/m, z16.b, z17.b
-	WORD $0xa401a1b2 // ld1b {z18.b}, p0/z, [x13, #1, mul vl]
-	WORD $0xa401a173 // ld1b {z19.b}, p0/z, [x11, #1, mul vl]
-	WORD $0xa0930240 // smopa za0.s, p0/m, p0/m, z18.b, z19.b
-	WORD $0xa402a1b4 // ld1b {z20.b}, p0/z, [x13, #2, mul vl]
-	WORD $0xa402a175 // ld1b {z21.b}, p0/z, [x11, #2, mul vl]
-	WORD $0xa0950280 // smopa za0.s, p0/m, p0/m, z20.b, z21.b
-	WORD $0xa403a1b6 // ld1b {z22.b}, p0/z, [x13, #3, mul vl]
-	WORD $0xa403a177 // ld1b {z23.b}, p0/z, [x11, #3, mul vl]
-	WORD $0xa09702c0 // smopa za0.s, p0/m, p0/m, z22.b, z23.b
-	WORD $0xa404a1b0 // ld1b {z16.b}, p0/z, [x13, #4, mul vl]
-	WORD $0xa404a171 // ld1b {z17.b}, p0/z, [x11, #4, mul vl]
-	WORD $0xa0910200 // smopa za0.s, p0/m, p0/m, z16.b, z17.b
-	WORD $0xa405a1b2 // ld1b {z18.b}, p0/z, [x13, #5, mul vl]
-	WORD $0xa405a173 // ld1b {z19.b}, p0/z, [x11, #5, mul vl]
-	WORD $0xa0930240 // smopa za0.s, p0/m, p0/m, z18.b, z19.b
-	WORD $0xa406a1b4 // ld1b {z20.b}, p0/z, [x13, #6, mul vl]
-	WORD $0xa406a175 // ld1b {z21.b}, p0/z, [x11, #6, mul vl]
-	WORD $0xa0950280 // smopa za0.s, p0/m, p0/m, z20.b, z21.b
-	WORD $0xa407a1b6 // ld1b {z22.b}, p0/z, [x13, #7, mul vl]
-	WORD $0xa407a177 // ld1b {z23.b}, p0/z, [x11, #7, mul vl]
-	WORD $0xa09702c0 // smopa za0.s, p0/m, p0/m, z22.b, z23.b
+	WORD $0xa04081b0 // ld1b {z16.b-z19.b}, pn8/z, [x13]
+	WORD $0xa0408178 // ld1b {z24.b-z27.b}, pn8/z, [x11]
+	WORD $0xa04181b4 // ld1b {z20.b-z23.b}, pn8/z, [x13, #4, mul vl]
+	WORD $0xa041817c // ld1b {z28.b-z31.b}, pn8/z, [x11, #4, mul vl]
+	WORD $0xa540a1c4 // ld1w {z4.s}, p0/z, [x14]
 	WORD $0xa540a268 // ld1w {z8.s}, p0/z, [x19]
-	WORD $0xc0060c00 // mova {z0.d-z3.d}, za.d[w8, 0, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8540c1c4 // ld1rw {z4.s}, p0/z, [x14]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8544c1c5 // ld1rw {z5.s}, p0/z, [x14, #16]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x8548c1c6 // ld1rw {z6.s}, p0/z, [x14, #32]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854cc1c7 // ld1rw {z7.s}, p0/z, [x14, #48]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a51801 // fmla za.s[w8, 1, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0060c80 // mova {z0.d-z3.d}, za.d[w8, 4, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8541c1c4 // ld1rw {z4.s}, p0/z, [x14, #4]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8545c1c5 // ld1rw {z5.s}, p0/z, [x14, #20]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x8549c1c6 // ld1rw {z6.s}, p0/z, [x14, #36]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854dc1c7 // ld1rw {z7.s}, p0/z, [x14, #52]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a51805 // fmla za.s[w8, 5, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0062c00 // mova {z0.d-z3.d}, za.d[w9, 0, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8542c1c4 // ld1rw {z4.s}, p0/z, [x14, #8]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8546c1c5 // ld1rw {z5.s}, p0/z, [x14, #24]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x854ac1c6 // ld1rw {z6.s}, p0/z, [x14, #40]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854ec1c7 // ld1rw {z7.s}, p0/z, [x14, #56]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a53801 // fmla za.s[w9, 1, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0062c80 // mova {z0.d-z3.d}, za.d[w9, 4, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8543c1c4 // ld1rw {z4.s}, p0/z, [x14, #12]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8547c1c5 // ld1rw {z5.s}, p0/z, [x14, #28]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x854bc1c6 // ld1rw {z6.s}, p0/z, [x14, #44]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854fc1c7 // ld1rw {z7.s}, p0/z, [x14, #60]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a53805 // fmla za.s[w9, 5, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
+	WORD $0xc0080011 // zero {za0.s}
+	WORD $0xa0980200 // smopa za0.s, p0/m, p0/m, z16.b, z24.b
+	WORD $0xa0990220 // smopa za0.s, p0/m, p0/m, z17.b, z25.b
+	WORD $0xa09a0240 // smopa za0.s, p0/m, p0/m, z18.b, z26.b
+	WORD $0xa09b0260 // smopa za0.s, p0/m, p0/m, z19.b, z27.b
+	WORD $0xa09c0280 // smopa za0.s, p0/m, p0/m, z20.b, z28.b
+	WORD $0xa09d02a0 // smopa za0.s, p0/m, p0/m, z21.b, z29.b
+	WORD $0xa09e02c0 // smopa za0.s, p0/m, p0/m, z22.b, z30.b
+	WORD $0xa09f02e0 // smopa za0.s, p0/m, p0/m, z23.b, z31.b
+	WORD $0xc0040d83 // mova za.d[w8, 3, vgx4], {z12.d-z15.d}
+	WORD $0xc0040d87 // mova za.d[w8, 7, vgx4], {z12.d-z15.d}
+	WORD $0xc0042d83 // mova za.d[w9, 3, vgx4], {z12.d-z15.d}
+	WORD $0xc0042d87 // mova za.d[w9, 7, vgx4], {z12.d-z15.d}
+	WORD $0x80880083 // fmopa za3.s, p0/m, p0/m, z4.s, z8.s
+	WORD $0xc0060c10 // mova {z16.d-z19.d}, za.d[w8, 0, vgx4]
+	WORD $0xc0060c74 // mova {z20.d-z23.d}, za.d[w8, 3, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0060c90 // mova {z16.d-z19.d}, za.d[w8, 4, vgx4]
+	WORD $0xc0060cf4 // mova {z20.d-z23.d}, za.d[w8, 7, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b51a05 // fmla za.s[w8, 5, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0062c10 // mova {z16.d-z19.d}, za.d[w9, 0, vgx4]
+	WORD $0xc0062c74 // mova {z20.d-z23.d}, za.d[w9, 3, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b53a01 // fmla za.s[w9, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0062c90 // mova {z16.d-z19.d}, za.d[w9, 4, vgx4]
+	WORD $0xc0062cf4 // mova {z20.d-z23.d}, za.d[w9, 7, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b53a05 // fmla za.s[w9, 5, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $512, R11
 	ADD $64, R19
 	ADD $768, R13
@@ -148,8 +120,14 @@ TEXT ·Panel_s8m_q8x_16x16_sme2(SB), NOSPLIT, $0-8
 	MOVD R12, R19
 	WORD $0xd503477f // smstart
 	WORD $0x2518e3e0 // ptrue p0.b
+	WORD $0x25207810 // ptrue pn8.b
 	MOVD $0, R8
 	MOVD $8, R9
+	MOVW $0x80000000, R11
+	WORD $0x05a0396c // mov z12.s, w11
+	WORD $0x05a0396d // mov z13.s, w11
+	WORD $0x05a0396e // mov z14.s, w11
+	WORD $0x05a0396f // mov z15.s, w11
 loop1:
 	WORD $0xc00800ff // zero {za}
 	CBZ R17, zero2
@@ -168,97 +146,45 @@ zero2:
 	MOVD 32(R0), R10
 loop4:
 	ADD $512, R13, R14
-	WORD $0xc0080011 // zero {za0.s}
-	WORD $0xa400a1b0 // ld1b {z16.b}, p0/z, [x13]
-	WORD $0xa400a171 // ld1b {z17.b}, p0/z, [x11]
-	WORD $0xa0910200 // smopa za0.s, p0/m, p0/m, z16.b, z17.b
-	WORD $0xa401a1b2 // ld1b {z18.b}, p0/z, [x13, #1, mul vl]
-	WORD $0xa401a173 // ld1b {z19.b}, p0/z, [x11, #1, mul vl]
-	WORD $0xa0930240 // smopa za0.s, p0/m, p0/m, z18.b, z19.b
-	WORD $0xa402a1b4 // ld1b {z20.b}, p0/z, [x13, #2, mul vl]
-	WORD $0xa402a175 // ld1b {z21.b}, p0/z, [x11, #2, mul vl]
-	WORD $0xa0950280 // smopa za0.s, p0/m, p0/m, z20.b, z21.b
-	WORD $0xa403a1b6 // ld1b {z22.b}, p0/z, [x13, #3, mul vl]
-	WORD $0xa403a177 // ld1b {z23.b}, p0/z, [x11, #3, mul vl]
-	WORD $0xa09702c0 // smopa za0.s, p0/m, p0/m, z22.b, z23.b
-	WORD $0xa404a1b0 // ld1b {z16.b}, p0/z, [x13, #4, mul vl]
-	WORD $0xa404a171 // ld1b {z17.b}, p0/z, [x11, #4, mul vl]
-	WORD $0xa0910200 // smopa za0.s, p0/m, p0/m, z16.b, z17.b
-	WORD $0xa405a1b2 // ld1b {z18.b}, p0/z, [x13, #5, mul vl]
-	WORD $0xa405a173 // ld1b {z19.b}, p0/z, [x11, #5, mul vl]
-	WORD $0xa0930240 // smopa za0.s, p0/m, p0/m, z18.b, z19.b
-	WORD $0xa406a1b4 // ld1b {z20.b}, p0/z, [x13, #6, mul vl]
-	WORD $0xa406a175 // ld1b {z21.b}, p0/z, [x11, #6, mul vl]
-	WORD $0xa0950280 // smopa za0.s, p0/m, p0/m, z20.b, z21.b
-	WORD $0xa407a1b6 // ld1b {z22.b}, p0/z, [x13, #7, mul vl]
-	WORD $0xa407a177 // ld1b {z23.b}, p0/z, [x11, #7, mul vl]
-	WORD $0xa09702c0 // smopa za0.s, p0/m, p0/m, z22.b, z23.b
+	WORD $0xa04081b0 // ld1b {z16.b-z19.b}, pn8/z, [x13]
+	WORD $0xa0408178 // ld1b {z24.b-z27.b}, pn8/z, [x11]
+	WORD $0xa04181b4 // ld1b {z20.b-z23.b}, pn8/z, [x13, #4, mul vl]
+	WORD $0xa041817c // ld1b {z28.b-z31.b}, pn8/z, [x11, #4, mul vl]
+	WORD $0xa540a1c4 // ld1w {z4.s}, p0/z, [x14]
 	WORD $0xa540a268 // ld1w {z8.s}, p0/z, [x19]
 	WORD $0xa541a269 // ld1w {z9.s}, p0/z, [x19, #1, mul vl]
-	WORD $0xc0060c00 // mova {z0.d-z3.d}, za.d[w8, 0, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8540c1c4 // ld1rw {z4.s}, p0/z, [x14]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8544c1c5 // ld1rw {z5.s}, p0/z, [x14, #16]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x8548c1c6 // ld1rw {z6.s}, p0/z, [x14, #32]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854cc1c7 // ld1rw {z7.s}, p0/z, [x14, #48]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a51801 // fmla za.s[w8, 1, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0x8550c1c4 // ld1rw {z4.s}, p0/z, [x14, #64]
-	WORD $0x8554c1c5 // ld1rw {z5.s}, p0/z, [x14, #80]
-	WORD $0x8558c1c6 // ld1rw {z6.s}, p0/z, [x14, #96]
-	WORD $0x855cc1c7 // ld1rw {z7.s}, p0/z, [x14, #112]
-	WORD $0xc1391881 // fmla za.s[w8, 1, vgx4], {z4.s-z7.s}, z9.s
-	WORD $0xc0060c80 // mova {z0.d-z3.d}, za.d[w8, 4, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8541c1c4 // ld1rw {z4.s}, p0/z, [x14, #4]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8545c1c5 // ld1rw {z5.s}, p0/z, [x14, #20]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x8549c1c6 // ld1rw {z6.s}, p0/z, [x14, #36]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854dc1c7 // ld1rw {z7.s}, p0/z, [x14, #52]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a51805 // fmla za.s[w8, 5, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0x8551c1c4 // ld1rw {z4.s}, p0/z, [x14, #68]
-	WORD $0x8555c1c5 // ld1rw {z5.s}, p0/z, [x14, #84]
-	WORD $0x8559c1c6 // ld1rw {z6.s}, p0/z, [x14, #100]
-	WORD $0x855dc1c7 // ld1rw {z7.s}, p0/z, [x14, #116]
-	WORD $0xc1391885 // fmla za.s[w8, 5, vgx4], {z4.s-z7.s}, z9.s
-	WORD $0xc0062c00 // mova {z0.d-z3.d}, za.d[w9, 0, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8542c1c4 // ld1rw {z4.s}, p0/z, [x14, #8]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8546c1c5 // ld1rw {z5.s}, p0/z, [x14, #24]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x854ac1c6 // ld1rw {z6.s}, p0/z, [x14, #40]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854ec1c7 // ld1rw {z7.s}, p0/z, [x14, #56]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a53801 // fmla za.s[w9, 1, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0x8552c1c4 // ld1rw {z4.s}, p0/z, [x14, #72]
-	WORD $0x8556c1c5 // ld1rw {z5.s}, p0/z, [x14, #88]
-	WORD $0x855ac1c6 // ld1rw {z6.s}, p0/z, [x14, #104]
-	WORD $0x855ec1c7 // ld1rw {z7.s}, p0/z, [x14, #120]
-	WORD $0xc1393881 // fmla za.s[w9, 1, vgx4], {z4.s-z7.s}, z9.s
-	WORD $0xc0062c80 // mova {z0.d-z3.d}, za.d[w9, 4, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8543c1c4 // ld1rw {z4.s}, p0/z, [x14, #12]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8547c1c5 // ld1rw {z5.s}, p0/z, [x14, #28]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x854bc1c6 // ld1rw {z6.s}, p0/z, [x14, #44]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854fc1c7 // ld1rw {z7.s}, p0/z, [x14, #60]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a53805 // fmla za.s[w9, 5, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0x8553c1c4 // ld1rw {z4.s}, p0/z, [x14, #76]
-	WORD $0x8557c1c5 // ld1rw {z5.s}, p0/z, [x14, #92]
-	WORD $0x855bc1c6 // ld1rw {z6.s}, p0/z, [x14, #108]
-	WORD $0x855fc1c7 // ld1rw {z7.s}, p0/z, [x14, #124]
-	WORD $0xc1393885 // fmla za.s[w9, 5, vgx4], {z4.s-z7.s}, z9.s
+	WORD $0xc0080011 // zero {za0.s}
+	WORD $0xa0980200 // smopa za0.s, p0/m, p0/m, z16.b, z24.b
+	WORD $0xa0990220 // smopa za0.s, p0/m, p0/m, z17.b, z25.b
+	WORD $0xa09a0240 // smopa za0.s, p0/m, p0/m, z18.b, z26.b
+	WORD $0xa09b0260 // smopa za0.s, p0/m, p0/m, z19.b, z27.b
+	WORD $0xa09c0280 // smopa za0.s, p0/m, p0/m, z20.b, z28.b
+	WORD $0xa09d02a0 // smopa za0.s, p0/m, p0/m, z21.b, z29.b
+	WORD $0xa09e02c0 // smopa za0.s, p0/m, p0/m, z22.b, z30.b
+	WORD $0xa09f02e0 // smopa za0.s, p0/m, p0/m, z23.b, z31.b
+	WORD $0xc0040d83 // mova za.d[w8, 3, vgx4], {z12.d-z15.d}
+	WORD $0xc0040d87 // mova za.d[w8, 7, vgx4], {z12.d-z15.d}
+	WORD $0xc0042d83 // mova za.d[w9, 3, vgx4], {z12.d-z15.d}
+	WORD $0xc0042d87 // mova za.d[w9, 7, vgx4], {z12.d-z15.d}
+	WORD $0x80880083 // fmopa za3.s, p0/m, p0/m, z4.s, z8.s
+	WORD $0xc0060c10 // mova {z16.d-z19.d}, za.d[w8, 0, vgx4]
+	WORD $0xc0060c74 // mova {z20.d-z23.d}, za.d[w8, 3, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0060c90 // mova {z16.d-z19.d}, za.d[w8, 4, vgx4]
+	WORD $0xc0060cf4 // mova {z20.d-z23.d}, za.d[w8, 7, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b51a05 // fmla za.s[w8, 5, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0062c10 // mova {z16.d-z19.d}, za.d[w9, 0, vgx4]
+	WORD $0xc0062c74 // mova {z20.d-z23.d}, za.d[w9, 3, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b53a01 // fmla za.s[w9, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0062c90 // mova {z16.d-z19.d}, za.d[w9, 4, vgx4]
+	WORD $0xc0062cf4 // mova {z20.d-z23.d}, za.d[w9, 7, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b53a05 // fmla za.s[w9, 5, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xa541a1c5 // ld1w {z5.s}, p0/z, [x14, #1, mul vl]
+	WORD $0x808900a1 // fmopa za1.s, p0/m, p0/m, z5.s, z9.s
 	ADD $512, R11
 	ADD $128, R19
 	ADD $768, R13
@@ -296,8 +222,14 @@ TEXT ·Panel_s8g_q8x_16x16_sme2(SB), NOSPLIT, $0-8
 	MOVD R12, R19
 	WORD $0xd503477f // smstart
 	WORD $0x2518e3e0 // ptrue p0.b
+	WORD $0x25207810 // ptrue pn8.b
 	MOVD $0, R8
 	MOVD $8, R9
+	MOVW $0x80000000, R11
+	WORD $0x05a0396c // mov z12.s, w11
+	WORD $0x05a0396d // mov z13.s, w11
+	WORD $0x05a0396e // mov z14.s, w11
+	WORD $0x05a0396f // mov z15.s, w11
 loop1:
 	WORD $0xc00800ff // zero {za}
 	CBZ R17, zero2
@@ -316,121 +248,64 @@ zero2:
 	MOVD 32(R0), R10
 loop4:
 	ADD $512, R13, R14
-	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a1b0 // ld1b {z16.b}, p0/z, [x13]
-	WORD $0xa400a171 // ld1b {z17.b}, p0/z, [x11]
-	WORD $0xa0910200 // smopa za0.s, p0/m, p0/m, z16.b, z17.b
-	WORD $0xa401a1b2 // ld1b {z18.b}, p0/z, [x13, #1, mul vl]
-	WORD $0xa401a173 // ld1b {z19.b}, p0/z, [x11, #1, mul vl]
-	WORD $0xa0930240 // smopa za0.s, p0/m, p0/m, z18.b, z19.b
-	WORD $0xa402a1b4 // ld1b {z20.b}, p0/z, [x13, #2, mul vl]
-	WORD $0xa402a175 // ld1b {z21.b}, p0/z, [x11, #2, mul vl]
-	WORD $0xa0950280 // smopa za0.s, p0/m, p0/m, z20.b, z21.b
-	WORD $0xa403a1b6 // ld1b {z22.b}, p0/z, [x13, #3, mul vl]
-	WORD $0xa403a177 // ld1b {z23.b}, p0/z, [x11, #3, mul vl]
-	WORD $0xa09702c0 // smopa za0.s, p0/m, p0/m, z22.b, z23.b
-	WORD $0xa404a1b0 // ld1b {z16.b}, p0/z, [x13, #4, mul vl]
-	WORD $0xa404a171 // ld1b {z17.b}, p0/z, [x11, #4, mul vl]
-	WORD $0xa0910202 // smopa za2.s, p0/m, p0/m, z16.b, z17.b
-	WORD $0xa405a1b2 // ld1b {z18.b}, p0/z, [x13, #5, mul vl]
-	WORD $0xa405a173 // ld1b {z19.b}, p0/z, [x11, #5, mul vl]
-	WORD $0xa0930242 // smopa za2.s, p0/m, p0/m, z18.b, z19.b
-	WORD $0xa406a1b4 // ld1b {z20.b}, p0/z, [x13, #6, mul vl]
-	WORD $0xa406a175 // ld1b {z21.b}, p0/z, [x11, #6, mul vl]
-	WORD $0xa0950282 // smopa za2.s, p0/m, p0/m, z20.b, z21.b
-	WORD $0xa407a1b6 // ld1b {z22.b}, p0/z, [x13, #7, mul vl]
-	WORD $0xa407a177 // ld1b {z23.b}, p0/z, [x11, #7, mul vl]
-	WORD $0xa09702c2 // smopa za2.s, p0/m, p0/m, z22.b, z23.b
+	WORD $0xa04081b0 // ld1b {z16.b-z19.b}, pn8/z, [x13]
+	WORD $0xa0408178 // ld1b {z24.b-z27.b}, pn8/z, [x11]
+	WORD $0xa04181b4 // ld1b {z20.b-z23.b}, pn8/z, [x13, #4, mul vl]
+	WORD $0xa041817c // ld1b {z28.b-z31.b}, pn8/z, [x11, #4, mul vl]
+	WORD $0xa540a1c4 // ld1w {z4.s}, p0/z, [x14]
 	WORD $0xa540a268 // ld1w {z8.s}, p0/z, [x19]
 	WORD $0xa541a269 // ld1w {z9.s}, p0/z, [x19, #1, mul vl]
-	WORD $0xc0060c00 // mova {z0.d-z3.d}, za.d[w8, 0, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8540c1c4 // ld1rw {z4.s}, p0/z, [x14]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8544c1c5 // ld1rw {z5.s}, p0/z, [x14, #16]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x8548c1c6 // ld1rw {z6.s}, p0/z, [x14, #32]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854cc1c7 // ld1rw {z7.s}, p0/z, [x14, #48]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a51801 // fmla za.s[w8, 1, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0060c40 // mova {z0.d-z3.d}, za.d[w8, 2, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8540c1c4 // ld1rw {z4.s}, p0/z, [x14]
-	WORD $0x65840924 // fmul z4.s, z9.s, z4.s
-	WORD $0x8544c1c5 // ld1rw {z5.s}, p0/z, [x14, #16]
-	WORD $0x65850925 // fmul z5.s, z9.s, z5.s
-	WORD $0x8548c1c6 // ld1rw {z6.s}, p0/z, [x14, #32]
-	WORD $0x65860926 // fmul z6.s, z9.s, z6.s
-	WORD $0x854cc1c7 // ld1rw {z7.s}, p0/z, [x14, #48]
-	WORD $0x65870927 // fmul z7.s, z9.s, z7.s
-	WORD $0xc1a51801 // fmla za.s[w8, 1, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0060c80 // mova {z0.d-z3.d}, za.d[w8, 4, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8541c1c4 // ld1rw {z4.s}, p0/z, [x14, #4]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8545c1c5 // ld1rw {z5.s}, p0/z, [x14, #20]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x8549c1c6 // ld1rw {z6.s}, p0/z, [x14, #36]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854dc1c7 // ld1rw {z7.s}, p0/z, [x14, #52]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a51805 // fmla za.s[w8, 5, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0060cc0 // mova {z0.d-z3.d}, za.d[w8, 6, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8541c1c4 // ld1rw {z4.s}, p0/z, [x14, #4]
-	WORD $0x65840924 // fmul z4.s, z9.s, z4.s
-	WORD $0x8545c1c5 // ld1rw {z5.s}, p0/z, [x14, #20]
-	WORD $0x65850925 // fmul z5.s, z9.s, z5.s
-	WORD $0x8549c1c6 // ld1rw {z6.s}, p0/z, [x14, #36]
-	WORD $0x65860926 // fmul z6.s, z9.s, z6.s
-	WORD $0x854dc1c7 // ld1rw {z7.s}, p0/z, [x14, #52]
-	WORD $0x65870927 // fmul z7.s, z9.s, z7.s
-	WORD $0xc1a51805 // fmla za.s[w8, 5, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0062c00 // mova {z0.d-z3.d}, za.d[w9, 0, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8542c1c4 // ld1rw {z4.s}, p0/z, [x14, #8]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8546c1c5 // ld1rw {z5.s}, p0/z, [x14, #24]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x854ac1c6 // ld1rw {z6.s}, p0/z, [x14, #40]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854ec1c7 // ld1rw {z7.s}, p0/z, [x14, #56]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a53801 // fmla za.s[w9, 1, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0062c40 // mova {z0.d-z3.d}, za.d[w9, 2, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8542c1c4 // ld1rw {z4.s}, p0/z, [x14, #8]
-	WORD $0x65840924 // fmul z4.s, z9.s, z4.s
-	WORD $0x8546c1c5 // ld1rw {z5.s}, p0/z, [x14, #24]
-	WORD $0x65850925 // fmul z5.s, z9.s, z5.s
-	WORD $0x854ac1c6 // ld1rw {z6.s}, p0/z, [x14, #40]
-	WORD $0x65860926 // fmul z6.s, z9.s, z6.s
-	WORD $0x854ec1c7 // ld1rw {z7.s}, p0/z, [x14, #56]
-	WORD $0x65870927 // fmul z7.s, z9.s, z7.s
-	WORD $0xc1a53801 // fmla za.s[w9, 1, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0062c80 // mova {z0.d-z3.d}, za.d[w9, 4, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8543c1c4 // ld1rw {z4.s}, p0/z, [x14, #12]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8547c1c5 // ld1rw {z5.s}, p0/z, [x14, #28]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x854bc1c6 // ld1rw {z6.s}, p0/z, [x14, #44]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854fc1c7 // ld1rw {z7.s}, p0/z, [x14, #60]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a53805 // fmla za.s[w9, 5, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0062cc0 // mova {z0.d-z3.d}, za.d[w9, 6, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8543c1c4 // ld1rw {z4.s}, p0/z, [x14, #12]
-	WORD $0x65840924 // fmul z4.s, z9.s, z4.s
-	WORD $0x8547c1c5 // ld1rw {z5.s}, p0/z, [x14, #28]
-	WORD $0x65850925 // fmul z5.s, z9.s, z5.s
-	WORD $0x854bc1c6 // ld1rw {z6.s}, p0/z, [x14, #44]
-	WORD $0x65860926 // fmul z6.s, z9.s, z6.s
-	WORD $0x854fc1c7 // ld1rw {z7.s}, p0/z, [x14, #60]
-	WORD $0x65870927 // fmul z7.s, z9.s, z7.s
-	WORD $0xc1a53805 // fmla za.s[w9, 5, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
+	WORD $0xc0080055 // zero {za0.s, za2.s}
+	WORD $0xa0980200 // smopa za0.s, p0/m, p0/m, z16.b, z24.b
+	WORD $0xa0990220 // smopa za0.s, p0/m, p0/m, z17.b, z25.b
+	WORD $0xa09a0240 // smopa za0.s, p0/m, p0/m, z18.b, z26.b
+	WORD $0xa09b0260 // smopa za0.s, p0/m, p0/m, z19.b, z27.b
+	WORD $0xa09c0282 // smopa za2.s, p0/m, p0/m, z20.b, z28.b
+	WORD $0xa09d02a2 // smopa za2.s, p0/m, p0/m, z21.b, z29.b
+	WORD $0xa09e02c2 // smopa za2.s, p0/m, p0/m, z22.b, z30.b
+	WORD $0xa09f02e2 // smopa za2.s, p0/m, p0/m, z23.b, z31.b
+	WORD $0xc0040d83 // mova za.d[w8, 3, vgx4], {z12.d-z15.d}
+	WORD $0xc0040d87 // mova za.d[w8, 7, vgx4], {z12.d-z15.d}
+	WORD $0xc0042d83 // mova za.d[w9, 3, vgx4], {z12.d-z15.d}
+	WORD $0xc0042d87 // mova za.d[w9, 7, vgx4], {z12.d-z15.d}
+	WORD $0x80880083 // fmopa za3.s, p0/m, p0/m, z4.s, z8.s
+	WORD $0xc0060c10 // mova {z16.d-z19.d}, za.d[w8, 0, vgx4]
+	WORD $0xc0060c74 // mova {z20.d-z23.d}, za.d[w8, 3, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0060c90 // mova {z16.d-z19.d}, za.d[w8, 4, vgx4]
+	WORD $0xc0060cf4 // mova {z20.d-z23.d}, za.d[w8, 7, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b51a05 // fmla za.s[w8, 5, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0062c10 // mova {z16.d-z19.d}, za.d[w9, 0, vgx4]
+	WORD $0xc0062c74 // mova {z20.d-z23.d}, za.d[w9, 3, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b53a01 // fmla za.s[w9, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0062c90 // mova {z16.d-z19.d}, za.d[w9, 4, vgx4]
+	WORD $0xc0062cf4 // mova {z20.d-z23.d}, za.d[w9, 7, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b53a05 // fmla za.s[w9, 5, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0040d83 // mova za.d[w8, 3, vgx4], {z12.d-z15.d}
+	WORD $0xc0040d87 // mova za.d[w8, 7, vgx4], {z12.d-z15.d}
+	WORD $0xc0042d83 // mova za.d[w9, 3, vgx4], {z12.d-z15.d}
+	WORD $0xc0042d87 // mova za.d[w9, 7, vgx4], {z12.d-z15.d}
+	WORD $0x80890083 // fmopa za3.s, p0/m, p0/m, z4.s, z9.s
+	WORD $0xc0060c50 // mova {z16.d-z19.d}, za.d[w8, 2, vgx4]
+	WORD $0xc0060c74 // mova {z20.d-z23.d}, za.d[w8, 3, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0060cd0 // mova {z16.d-z19.d}, za.d[w8, 6, vgx4]
+	WORD $0xc0060cf4 // mova {z20.d-z23.d}, za.d[w8, 7, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b51a05 // fmla za.s[w8, 5, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0062c50 // mova {z16.d-z19.d}, za.d[w9, 2, vgx4]
+	WORD $0xc0062c74 // mova {z20.d-z23.d}, za.d[w9, 3, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b53a01 // fmla za.s[w9, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0062cd0 // mova {z16.d-z19.d}, za.d[w9, 6, vgx4]
+	WORD $0xc0062cf4 // mova {z20.d-z23.d}, za.d[w9, 7, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b53a05 // fmla za.s[w9, 5, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $512, R11
 	ADD $128, R19
 	ADD $768, R13
@@ -468,8 +343,14 @@ TEXT ·Panel_s8n_q8x_16x16_sme2(SB), NOSPLIT, $0-8
 	MOVD R12, R19
 	WORD $0xd503477f // smstart
 	WORD $0x2518e3e0 // ptrue p0.b
+	WORD $0x25207810 // ptrue pn8.b
 	MOVD $0, R8
 	MOVD $8, R9
+	MOVW $0x80000000, R11
+	WORD $0x05a0396c // mov z12.s, w11
+	WORD $0x05a0396d // mov z13.s, w11
+	WORD $0x05a0396e // mov z14.s, w11
+	WORD $0x05a0396f // mov z15.s, w11
 loop1:
 	WORD $0xc00800ff // zero {za}
 	CBZ R17, zero2
@@ -488,163 +369,70 @@ zero2:
 	MOVD 32(R0), R10
 loop4:
 	ADD $512, R13, R14
-	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a1b0 // ld1b {z16.b}, p0/z, [x13]
-	WORD $0xa400a171 // ld1b {z17.b}, p0/z, [x11]
-	WORD $0xa0910200 // smopa za0.s, p0/m, p0/m, z16.b, z17.b
-	WORD $0xa401a1b2 // ld1b {z18.b}, p0/z, [x13, #1, mul vl]
-	WORD $0xa401a173 // ld1b {z19.b}, p0/z, [x11, #1, mul vl]
-	WORD $0xa0930240 // smopa za0.s, p0/m, p0/m, z18.b, z19.b
-	WORD $0xa402a1b4 // ld1b {z20.b}, p0/z, [x13, #2, mul vl]
-	WORD $0xa402a175 // ld1b {z21.b}, p0/z, [x11, #2, mul vl]
-	WORD $0xa0950280 // smopa za0.s, p0/m, p0/m, z20.b, z21.b
-	WORD $0xa403a1b6 // ld1b {z22.b}, p0/z, [x13, #3, mul vl]
-	WORD $0xa403a177 // ld1b {z23.b}, p0/z, [x11, #3, mul vl]
-	WORD $0xa09702c0 // smopa za0.s, p0/m, p0/m, z22.b, z23.b
-	WORD $0xa404a1b0 // ld1b {z16.b}, p0/z, [x13, #4, mul vl]
-	WORD $0xa404a171 // ld1b {z17.b}, p0/z, [x11, #4, mul vl]
-	WORD $0xa0910202 // smopa za2.s, p0/m, p0/m, z16.b, z17.b
-	WORD $0xa405a1b2 // ld1b {z18.b}, p0/z, [x13, #5, mul vl]
-	WORD $0xa405a173 // ld1b {z19.b}, p0/z, [x11, #5, mul vl]
-	WORD $0xa0930242 // smopa za2.s, p0/m, p0/m, z18.b, z19.b
-	WORD $0xa406a1b4 // ld1b {z20.b}, p0/z, [x13, #6, mul vl]
-	WORD $0xa406a175 // ld1b {z21.b}, p0/z, [x11, #6, mul vl]
-	WORD $0xa0950282 // smopa za2.s, p0/m, p0/m, z20.b, z21.b
-	WORD $0xa407a1b6 // ld1b {z22.b}, p0/z, [x13, #7, mul vl]
-	WORD $0xa407a177 // ld1b {z23.b}, p0/z, [x11, #7, mul vl]
-	WORD $0xa09702c2 // smopa za2.s, p0/m, p0/m, z22.b, z23.b
+	WORD $0xa04081b0 // ld1b {z16.b-z19.b}, pn8/z, [x13]
+	WORD $0xa0408178 // ld1b {z24.b-z27.b}, pn8/z, [x11]
+	WORD $0xa04181b4 // ld1b {z20.b-z23.b}, pn8/z, [x13, #4, mul vl]
+	WORD $0xa041817c // ld1b {z28.b-z31.b}, pn8/z, [x11, #4, mul vl]
+	WORD $0xa540a1c4 // ld1w {z4.s}, p0/z, [x14]
 	WORD $0xa540a268 // ld1w {z8.s}, p0/z, [x19]
 	WORD $0xa541a269 // ld1w {z9.s}, p0/z, [x19, #1, mul vl]
 	WORD $0xa542a26a // ld1w {z10.s}, p0/z, [x19, #2, mul vl]
 	WORD $0xa543a26b // ld1w {z11.s}, p0/z, [x19, #3, mul vl]
-	WORD $0xc0060c00 // mova {z0.d-z3.d}, za.d[w8, 0, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8540c1c4 // ld1rw {z4.s}, p0/z, [x14]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8544c1c5 // ld1rw {z5.s}, p0/z, [x14, #16]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x8548c1c6 // ld1rw {z6.s}, p0/z, [x14, #32]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854cc1c7 // ld1rw {z7.s}, p0/z, [x14, #48]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a51801 // fmla za.s[w8, 1, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0060c40 // mova {z0.d-z3.d}, za.d[w8, 2, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8540c1c4 // ld1rw {z4.s}, p0/z, [x14]
-	WORD $0x65840924 // fmul z4.s, z9.s, z4.s
-	WORD $0x8544c1c5 // ld1rw {z5.s}, p0/z, [x14, #16]
-	WORD $0x65850925 // fmul z5.s, z9.s, z5.s
-	WORD $0x8548c1c6 // ld1rw {z6.s}, p0/z, [x14, #32]
-	WORD $0x65860926 // fmul z6.s, z9.s, z6.s
-	WORD $0x854cc1c7 // ld1rw {z7.s}, p0/z, [x14, #48]
-	WORD $0x65870927 // fmul z7.s, z9.s, z7.s
-	WORD $0xc1a51801 // fmla za.s[w8, 1, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0x8560c1c4 // ld1rw {z4.s}, p0/z, [x14, #128]
-	WORD $0x8564c1c5 // ld1rw {z5.s}, p0/z, [x14, #144]
-	WORD $0x8568c1c6 // ld1rw {z6.s}, p0/z, [x14, #160]
-	WORD $0x856cc1c7 // ld1rw {z7.s}, p0/z, [x14, #176]
-	WORD $0xc13a1881 // fmla za.s[w8, 1, vgx4], {z4.s-z7.s}, z10.s
-	WORD $0x8570c1c4 // ld1rw {z4.s}, p0/z, [x14, #192]
-	WORD $0x8574c1c5 // ld1rw {z5.s}, p0/z, [x14, #208]
-	WORD $0x8578c1c6 // ld1rw {z6.s}, p0/z, [x14, #224]
-	WORD $0x857cc1c7 // ld1rw {z7.s}, p0/z, [x14, #240]
-	WORD $0xc13b1881 // fmla za.s[w8, 1, vgx4], {z4.s-z7.s}, z11.s
-	WORD $0xc0060c80 // mova {z0.d-z3.d}, za.d[w8, 4, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8541c1c4 // ld1rw {z4.s}, p0/z, [x14, #4]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8545c1c5 // ld1rw {z5.s}, p0/z, [x14, #20]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x8549c1c6 // ld1rw {z6.s}, p0/z, [x14, #36]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854dc1c7 // ld1rw {z7.s}, p0/z, [x14, #52]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a51805 // fmla za.s[w8, 5, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0060cc0 // mova {z0.d-z3.d}, za.d[w8, 6, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8541c1c4 // ld1rw {z4.s}, p0/z, [x14, #4]
-	WORD $0x65840924 // fmul z4.s, z9.s, z4.s
-	WORD $0x8545c1c5 // ld1rw {z5.s}, p0/z, [x14, #20]
-	WORD $0x65850925 // fmul z5.s, z9.s, z5.s
-	WORD $0x8549c1c6 // ld1rw {z6.s}, p0/z, [x14, #36]
-	WORD $0x65860926 // fmul z6.s, z9.s, z6.s
-	WORD $0x854dc1c7 // ld1rw {z7.s}, p0/z, [x14, #52]
-	WORD $0x65870927 // fmul z7.s, z9.s, z7.s
-	WORD $0xc1a51805 // fmla za.s[w8, 5, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0x8561c1c4 // ld1rw {z4.s}, p0/z, [x14, #132]
-	WORD $0x8565c1c5 // ld1rw {z5.s}, p0/z, [x14, #148]
-	WORD $0x8569c1c6 // ld1rw {z6.s}, p0/z, [x14, #164]
-	WORD $0x856dc1c7 // ld1rw {z7.s}, p0/z, [x14, #180]
-	WORD $0xc13a1885 // fmla za.s[w8, 5, vgx4], {z4.s-z7.s}, z10.s
-	WORD $0x8571c1c4 // ld1rw {z4.s}, p0/z, [x14, #196]
-	WORD $0x8575c1c5 // ld1rw {z5.s}, p0/z, [x14, #212]
-	WORD $0x8579c1c6 // ld1rw {z6.s}, p0/z, [x14, #228]
-	WORD $0x857dc1c7 // ld1rw {z7.s}, p0/z, [x14, #244]
-	WORD $0xc13b1885 // fmla za.s[w8, 5, vgx4], {z4.s-z7.s}, z11.s
-	WORD $0xc0062c00 // mova {z0.d-z3.d}, za.d[w9, 0, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8542c1c4 // ld1rw {z4.s}, p0/z, [x14, #8]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8546c1c5 // ld1rw {z5.s}, p0/z, [x14, #24]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x854ac1c6 // ld1rw {z6.s}, p0/z, [x14, #40]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854ec1c7 // ld1rw {z7.s}, p0/z, [x14, #56]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a53801 // fmla za.s[w9, 1, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0062c40 // mova {z0.d-z3.d}, za.d[w9, 2, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8542c1c4 // ld1rw {z4.s}, p0/z, [x14, #8]
-	WORD $0x65840924 // fmul z4.s, z9.s, z4.s
-	WORD $0x8546c1c5 // ld1rw {z5.s}, p0/z, [x14, #24]
-	WORD $0x65850925 // fmul z5.s, z9.s, z5.s
-	WORD $0x854ac1c6 // ld1rw {z6.s}, p0/z, [x14, #40]
-	WORD $0x65860926 // fmul z6.s, z9.s, z6.s
-	WORD $0x854ec1c7 // ld1rw {z7.s}, p0/z, [x14, #56]
-	WORD $0x65870927 // fmul z7.s, z9.s, z7.s
-	WORD $0xc1a53801 // fmla za.s[w9, 1, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0x8562c1c4 // ld1rw {z4.s}, p0/z, [x14, #136]
-	WORD $0x8566c1c5 // ld1rw {z5.s}, p0/z, [x14, #152]
-	WORD $0x856ac1c6 // ld1rw {z6.s}, p0/z, [x14, #168]
-	WORD $0x856ec1c7 // ld1rw {z7.s}, p0/z, [x14, #184]
-	WORD $0xc13a3881 // fmla za.s[w9, 1, vgx4], {z4.s-z7.s}, z10.s
-	WORD $0x8572c1c4 // ld1rw {z4.s}, p0/z, [x14, #200]
-	WORD $0x8576c1c5 // ld1rw {z5.s}, p0/z, [x14, #216]
-	WORD $0x857ac1c6 // ld1rw {z6.s}, p0/z, [x14, #232]
-	WORD $0x857ec1c7 // ld1rw {z7.s}, p0/z, [x14, #248]
-	WORD $0xc13b3881 // fmla za.s[w9, 1, vgx4], {z4.s-z7.s}, z11.s
-	WORD $0xc0062c80 // mova {z0.d-z3.d}, za.d[w9, 4, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8543c1c4 // ld1rw {z4.s}, p0/z, [x14, #12]
-	WORD $0x65840904 // fmul z4.s, z8.s, z4.s
-	WORD $0x8547c1c5 // ld1rw {z5.s}, p0/z, [x14, #28]
-	WORD $0x65850905 // fmul z5.s, z8.s, z5.s
-	WORD $0x854bc1c6 // ld1rw {z6.s}, p0/z, [x14, #44]
-	WORD $0x65860906 // fmul z6.s, z8.s, z6.s
-	WORD $0x854fc1c7 // ld1rw {z7.s}, p0/z, [x14, #60]
-	WORD $0x65870907 // fmul z7.s, z8.s, z7.s
-	WORD $0xc1a53805 // fmla za.s[w9, 5, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0xc0062cc0 // mova {z0.d-z3.d}, za.d[w9, 6, vgx4]
-	WORD $0xc132e000 // scvtf {z0.s-z3.s}, {z0.s-z3.s}
-	WORD $0x8543c1c4 // ld1rw {z4.s}, p0/z, [x14, #12]
-	WORD $0x65840924 // fmul z4.s, z9.s, z4.s
-	WORD $0x8547c1c5 // ld1rw {z5.s}, p0/z, [x14, #28]
-	WORD $0x65850925 // fmul z5.s, z9.s, z5.s
-	WORD $0x854bc1c6 // ld1rw {z6.s}, p0/z, [x14, #44]
-	WORD $0x65860926 // fmul z6.s, z9.s, z6.s
-	WORD $0x854fc1c7 // ld1rw {z7.s}, p0/z, [x14, #60]
-	WORD $0x65870927 // fmul z7.s, z9.s, z7.s
-	WORD $0xc1a53805 // fmla za.s[w9, 5, vgx4], {z0.s-z3.s}, {z4.s-z7.s}
-	WORD $0x8563c1c4 // ld1rw {z4.s}, p0/z, [x14, #140]
-	WORD $0x8567c1c5 // ld1rw {z5.s}, p0/z, [x14, #156]
-	WORD $0x856bc1c6 // ld1rw {z6.s}, p0/z, [x14, #172]
-	WORD $0x856fc1c7 // ld1rw {z7.s}, p0/z, [x14, #188]
-	WORD $0xc13a3885 // fmla za.s[w9, 5, vgx4], {z4.s-z7.s}, z10.s
-	WORD $0x8573c1c4 // ld1rw {z4.s}, p0/z, [x14, #204]
-	WORD $0x8577c1c5 // ld1rw {z5.s}, p0/z, [x14, #220]
-	WORD $0x857bc1c6 // ld1rw {z6.s}, p0/z, [x14, #236]
-	WORD $0x857fc1c7 // ld1rw {z7.s}, p0/z, [x14, #252]
-	WORD $0xc13b3885 // fmla za.s[w9, 5, vgx4], {z4.s-z7.s}, z11.s
+	WORD $0xc0080055 // zero {za0.s, za2.s}
+	WORD $0xa0980200 // smopa za0.s, p0/m, p0/m, z16.b, z24.b
+	WORD $0xa0990220 // smopa za0.s, p0/m, p0/m, z17.b, z25.b
+	WORD $0xa09a0240 // smopa za0.s, p0/m, p0/m, z18.b, z26.b
+	WORD $0xa09b0260 // smopa za0.s, p0/m, p0/m, z19.b, z27.b
+	WORD $0xa09c0282 // smopa za2.s, p0/m, p0/m, z20.b, z28.b
+	WORD $0xa09d02a2 // smopa za2.s, p0/m, p0/m, z21.b, z29.b
+	WORD $0xa09e02c2 // smopa za2.s, p0/m, p0/m, z22.b, z30.b
+	WORD $0xa09f02e2 // smopa za2.s, p0/m, p0/m, z23.b, z31.b
+	WORD $0xc0040d83 // mova za.d[w8, 3, vgx4], {z12.d-z15.d}
+	WORD $0xc0040d87 // mova za.d[w8, 7, vgx4], {z12.d-z15.d}
+	WORD $0xc0042d83 // mova za.d[w9, 3, vgx4], {z12.d-z15.d}
+	WORD $0xc0042d87 // mova za.d[w9, 7, vgx4], {z12.d-z15.d}
+	WORD $0x80880083 // fmopa za3.s, p0/m, p0/m, z4.s, z8.s
+	WORD $0xc0060c10 // mova {z16.d-z19.d}, za.d[w8, 0, vgx4]
+	WORD $0xc0060c74 // mova {z20.d-z23.d}, za.d[w8, 3, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0060c90 // mova {z16.d-z19.d}, za.d[w8, 4, vgx4]
+	WORD $0xc0060cf4 // mova {z20.d-z23.d}, za.d[w8, 7, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b51a05 // fmla za.s[w8, 5, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0062c10 // mova {z16.d-z19.d}, za.d[w9, 0, vgx4]
+	WORD $0xc0062c74 // mova {z20.d-z23.d}, za.d[w9, 3, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b53a01 // fmla za.s[w9, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0062c90 // mova {z16.d-z19.d}, za.d[w9, 4, vgx4]
+	WORD $0xc0062cf4 // mova {z20.d-z23.d}, za.d[w9, 7, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b53a05 // fmla za.s[w9, 5, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0040d83 // mova za.d[w8, 3, vgx4], {z12.d-z15.d}
+	WORD $0xc0040d87 // mova za.d[w8, 7, vgx4], {z12.d-z15.d}
+	WORD $0xc0042d83 // mova za.d[w9, 3, vgx4], {z12.d-z15.d}
+	WORD $0xc0042d87 // mova za.d[w9, 7, vgx4], {z12.d-z15.d}
+	WORD $0x80890083 // fmopa za3.s, p0/m, p0/m, z4.s, z9.s
+	WORD $0xc0060c50 // mova {z16.d-z19.d}, za.d[w8, 2, vgx4]
+	WORD $0xc0060c74 // mova {z20.d-z23.d}, za.d[w8, 3, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0060cd0 // mova {z16.d-z19.d}, za.d[w8, 6, vgx4]
+	WORD $0xc0060cf4 // mova {z20.d-z23.d}, za.d[w8, 7, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b51a05 // fmla za.s[w8, 5, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0062c50 // mova {z16.d-z19.d}, za.d[w9, 2, vgx4]
+	WORD $0xc0062c74 // mova {z20.d-z23.d}, za.d[w9, 3, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b53a01 // fmla za.s[w9, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xc0062cd0 // mova {z16.d-z19.d}, za.d[w9, 6, vgx4]
+	WORD $0xc0062cf4 // mova {z20.d-z23.d}, za.d[w9, 7, vgx4]
+	WORD $0xc132e210 // scvtf {z16.s-z19.s}, {z16.s-z19.s}
+	WORD $0xc1b53a05 // fmla za.s[w9, 5, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
+	WORD $0xa542a1c5 // ld1w {z5.s}, p0/z, [x14, #2, mul vl]
+	WORD $0x808a00a1 // fmopa za1.s, p0/m, p0/m, z5.s, z10.s
+	WORD $0xa543a1c5 // ld1w {z5.s}, p0/z, [x14, #3, mul vl]
+	WORD $0x808b00a1 // fmopa za1.s, p0/m, p0/m, z5.s, z11.s
 	ADD $512, R11
 	ADD $256, R19
 	ADD $768, R13

@@ -60,16 +60,18 @@ func floatProduct(f *fn, name string, col, rows, n int) {
 		f.ins("BLT %s", tail)
 		f.at(four)
 		q := f.vs(n)
-		for c := range n {
-			f.ldq(q[c], x[c], 0)
-			f.add(x[c], 16)
-		}
-		for lane := range 4 {
-			step(q, lane)
-		}
-		for _, p := range w {
-			f.add(p, 4*col)
-		}
+		f.measure(64*rows, 4*col*rows, func() {
+			for c := range n {
+				f.ldq(q[c], x[c], 0)
+				f.add(x[c], 16)
+			}
+			for lane := range 4 {
+				step(q, lane)
+			}
+			for _, p := range w {
+				f.add(p, 4*col)
+			}
+		})
 		f.ins("SUBS $4, R%d", cols)
 		f.ins("BGE %s", four)
 		f.at(tail)

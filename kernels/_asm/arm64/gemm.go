@@ -41,6 +41,11 @@ func gemmFile(ft *format) {
 	}
 }
 
+// step repeats what takes a block.
+func (g *gen) step(blocks R, body func()) {
+	g.loop(blocks, func() { g.measure(16*g.elems, g.s0+g.s1, body) })
+}
+
 // expand writes codes as [item][16 rows][4 k], or zipped as [8 k][pair of rows][2 rows][8 k] for SMMLA.
 func expand(g *gen, zip bool) {
 	g.p0, g.p1 = g.field(gaP0), g.field(gaP1)
@@ -50,7 +55,7 @@ func expand(g *gen, zip bool) {
 	if g.bias > 0 {
 		g.bytes("bias", byte(g.bias))
 	}
-	g.loop(blocks, func() {
+	g.step(blocks, func() {
 		g.scales(g)
 		for sub := range g.subs() {
 			for u := 0; u < g.units(); u += 2 {
@@ -132,7 +137,7 @@ func gemv(g *gen, n int) {
 				g.movi(v, 0)
 			}
 		}
-		g.loop(blocks, func() {
+		g.step(blocks, func() {
 			g.scales(g)
 			for sub := range g.subs() {
 				q, meta := make([][]V, n), g.vs(n)

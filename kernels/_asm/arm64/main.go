@@ -35,6 +35,7 @@ type fn struct {
 	used      [32]bool // vector registers that have been taken
 	fixed     map[uint32]V
 	regs      []R
+	cost      cost
 }
 
 func newFn(data *bytes.Buffer, name, doc string) *fn {
@@ -228,6 +229,9 @@ func main() {
 			log.Fatalf("%s: %v", s.name, err)
 		}
 	}
+	if err := writeCosts(*out); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // generate fills sources.
@@ -238,6 +242,7 @@ func generate() {
 	panelFile()
 	floatFile()
 	smeFile()
+	streamFiles()
 	vecFile()
 	stepFile()
 }

@@ -63,12 +63,14 @@ func (p *panel) run(halfBytes int, start, block, finish func()) {
 			p.ins("MOVD %d(R0), R%d", gaBlocks, blocks)
 			start()
 			p.loop(blocks, func() {
-				block()
-				p.add(p.codes, 512)
-				p.add(p.scales, p.subBytes())
-				for _, x := range p.x {
-					p.add(x, q8xBytes)
-				}
+				p.measure(8*32, (512+p.subBytes())/2, func() {
+					block()
+					p.add(p.codes, 512)
+					p.add(p.scales, p.subBytes())
+					for _, x := range p.x {
+						p.add(x, q8xBytes)
+					}
+				})
 			})
 			finish()
 		})
