@@ -1,6 +1,7 @@
 // Package kv holds what a session remembers: the keys and values of every position, in pages, and the states of recurrent layers.
 //
-// Its nouns: a Shape (what one page of one state looks like), a Page (KVChunk consecutive absolute positions of one state), a Cache (all pages of one session).
+// Its nouns: a Shape (what one page of one state looks like), a Page (KVChunk consecutive absolute positions of one state), a Cache (all pages of one session), a mark (what windows
+// and recurrent states were at an earlier position, so that a cache can go back there: mark.go). save.go writes a cache and reads it back.
 // Pages come as positions come; a sliding window gives whole pages back; pages are reference-counted, so that a fork shares what both have seen.
 // It must not know operations or arithmetic: it gives out memory. Page layout, per KV head: keys transposed [KeyDim][Chunk], then values [Chunk][ValDim], IEEE half; or both in eight bits, each
 // followed by the scales of its blocks (kernels.Vec says how).
@@ -9,6 +10,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -33,6 +35,9 @@ type Shape struct {
 	Recurrent               int  // float32 numbers of a state that every position changes; 0: keys and values
 	Eight                   bool // keys and values in eight bits
 }
+
+// passing says that the state forgets: positions leave a window, a recurrent state has only its present.
+func (s Shape) passing() bool { return s.Window > 0 || s.Recurrent > 0 }
 
 // HeadBytes is the distance between two heads in a page.
 func (s Shape) HeadBytes() int { return s.bytes(s.KeyDim) + s.bytes(s.ValDim) }
@@ -84,11 +89,14 @@ type Store struct {
 	free   [][]*Page // per shape
 	bytes  uint64    // of all pages made
 	limit  uint64    // of bytes; 0: none
+	marked []*Cache  // that have marks, the one marked longest ago first
+
+	passing bool // a state forgets
 }
 
 // NewStore makes a store for states of these shapes.
 func NewStore(shapes []Shape) *Store {
-	return &Store{shapes: shapes, free: make([][]*Page, len(shapes))}
+	return &Store{shapes: shapes, free: make([][]*Page, len(shapes)), passing: slices.ContainsFunc(shapes, Shape.passing)}
 }
 
 // SetLimit bounds the memory of all pages, in bytes; 0: no bound. How much a position takes is a matter of the program, which may be anybody's, and memory that
@@ -102,18 +110,30 @@ func (s *Store) SetLimit(bytes uint64) {
 // Shape is the shape of a state.
 func (s *Store) Shape(state int) *Shape { return &s.shapes[state] }
 
+// Limit is the bound of SetLimit.
+func (s *Store) Limit() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.limit
+}
+
 func (s *Store) get(state int) (*Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.free[state]; len(l) > 0 {
-		p := l[len(l)-1]
-		s.free[state] = l[:len(l)-1]
-		p.refs.Store(1)
-		return p, nil
-	}
 	size := uint64(s.shapes[state].PageBytes())
-	if s.limit > 0 && (size > s.limit || s.bytes > s.limit-size) {
-		return nil, fmt.Errorf("%w: they take %d MiB, %d MiB are available for them; use a smaller --ctx or fewer sessions", ErrMemory, (s.bytes+size)>>20, s.limit>>20)
+	for {
+		if l := s.free[state]; len(l) > 0 {
+			p := l[len(l)-1]
+			s.free[state] = l[:len(l)-1]
+			p.refs.Store(1)
+			return p, nil
+		}
+		if s.limit == 0 || size <= s.limit && s.bytes <= s.limit-size {
+			break
+		}
+		if !s.spare() {
+			return nil, fmt.Errorf("%w: they take %d MiB, %d MiB are available for them; use a smaller --ctx or fewer sessions", ErrMemory, (s.bytes+size)>>20, s.limit>>20)
+		}
 	}
 	s.bytes += size
 	n := int(size / 2)
@@ -125,13 +145,34 @@ func (s *Store) get(state int) (*Page, error) {
 	return p, nil
 }
 
-func (s *Store) put(state int, p *Page) {
-	if p == nil || p.refs.Add(-1) > 0 {
-		return
+// spare gives up something that nobody needs at once: a free page of any state, or the oldest mark. It says whether there was anything; s.mu is held.
+func (s *Store) spare() bool {
+	for state, l := range s.free {
+		if n := len(l); n > 0 {
+			l[n-1] = nil
+			s.free[state] = l[:n-1]
+			s.bytes -= uint64(s.shapes[state].PageBytes())
+			return true
+		}
 	}
+	if len(s.marked) == 0 {
+		return false
+	}
+	s.marked[0].drop(0)
+	return true
+}
+
+func (s *Store) put(state int, p *Page) {
 	s.mu.Lock()
-	s.free[state] = append(s.free[state], p)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	s.release(state, p)
+}
+
+// release is put while s.mu is held.
+func (s *Store) release(state int, p *Page) {
+	if p != nil && p.refs.Add(-1) == 0 {
+		s.free[state] = append(s.free[state], p)
+	}
 }
 
 // Cache is the memory of one session. It is not safe for use by two goroutines at once, but pages may be filled by many workers between Extend and the next call.
@@ -141,6 +182,7 @@ type Cache struct {
 	low   []int     // per state: first page that is still there
 	n     int       // positions stored
 	limit int
+	marks []mark // in order of position; store.mu is held where they are used
 }
 
 // NewCache makes an empty cache of at most limit positions.
@@ -213,6 +255,9 @@ func (c *Cache) own(state, page int) error {
 	}
 	q, err := c.store.get(state)
 	if err != nil {
+		if p.refs.Load() == 1 { // what shared it was a mark, given up meanwhile
+			return nil
+		}
 		return err
 	}
 	copy(q.mem, p.mem)
@@ -253,23 +298,38 @@ func (c *Cache) Slide() {
 	}
 }
 
-// Truncate forgets all positions from n on. It fails with ErrGone, and changes nothing, when a window has dropped positions that a query at n would see, and where
-// there is a recurrent state unless n is 0 or Len().
+// cuts says whether all that a query at position n would see is there, so that the positions from n on can simply be forgotten.
+func (c *Cache) cuts(n int) bool {
+	for state := range c.pages {
+		s := &c.store.shapes[state]
+		if s.Recurrent > 0 && n > 0 && n < c.n || s.Window > 0 && n > 0 && c.low[state]*Chunk > max(n-s.Window+1, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// Reach is the largest number of positions, at most n, that the cache can be truncated to.
+func (c *Cache) Reach(n int) int {
+	n = min(n, c.n)
+	if n <= 0 || c.cuts(n) {
+		return max(n, 0)
+	}
+	return c.lastMark(n)
+}
+
+// Truncate forgets all positions from n on. Where a window has dropped positions that a query at n would see, or a recurrent state has gone past n, it goes back to a mark
+// at n; without one it fails with ErrGone and changes nothing.
 func (c *Cache) Truncate(n int) error {
 	if n < 0 || n > c.n {
 		return fmt.Errorf("kv: cannot truncate %d positions to %d", c.n, n)
 	}
-	for state := range c.pages {
-		if c.store.shapes[state].Recurrent > 0 && n > 0 && n < c.n {
-			return fmt.Errorf("%w: position %d", ErrGone, n)
-		}
-		w := c.store.shapes[state].Window
-		if w != 0 && n > 0 && c.low[state]*Chunk > max(n-w+1, 0) {
-			return fmt.Errorf("%w: position %d", ErrGone, n)
-		}
+	if !c.cuts(n) && !c.back(n) {
+		return fmt.Errorf("%w: position %d", ErrGone, n)
 	}
 	c.shrink((n + Chunk - 1) / Chunk)
 	c.n = n
+	c.unmark(n)
 	return nil
 }
 
@@ -277,13 +337,9 @@ func (c *Cache) Truncate(n int) error {
 func (c *Cache) Fork() *Cache {
 	f := &Cache{store: c.store, pages: make([][]*Page, len(c.pages)), low: append([]int(nil), c.low...), n: c.n, limit: c.limit}
 	for state, l := range c.pages {
-		f.pages[state] = append([]*Page(nil), l...)
-		for _, p := range l {
-			if p != nil {
-				p.refs.Add(1)
-			}
-		}
+		f.pages[state] = hold(l)
 	}
+	f.takeMarks(c.holdMarks())
 	return f
 }
 
@@ -297,9 +353,10 @@ func (c *Cache) Close() {
 		c.low[state] = 0
 	}
 	c.n = 0
+	c.unmark(0)
 }
 
-// Bytes is the memory of the pages held, shared ones included.
+// Bytes is the memory of the pages held, shared ones included, those that only marks hold not.
 func (c *Cache) Bytes() int {
 	b := 0
 	for state, l := range c.pages {
