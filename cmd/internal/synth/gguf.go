@@ -29,6 +29,7 @@ type model struct {
 	kv         []pair
 	tensors    []tensor
 	quantised  bool // matrices are Q8_0 where their columns allow it
+	large      bool // matrices are Q4_K, see large.go
 	size
 	mixed
 }
@@ -105,6 +106,10 @@ func (m *model) add(name string, typ uint32, mean, deviation float64, dims []uin
 	for _, d := range dims {
 		t.dims = append(t.dims, uint64(d))
 		n *= int(d)
+	}
+	if m.large && typ == typeF16 && dims[0]%q4kElems == 0 {
+		m.tensors = append(m.tensors, m.codes(t, n, deviation))
+		return
 	}
 	if m.quantised && typ == typeF16 && dims[0]%32 == 0 {
 		t.typ = typeQ8

@@ -2,6 +2,8 @@
 //
 //	go run ./cmd/internal/synth [-q8] -o FOLDER [ARCHITECTURE…]
 //
+// ARCHITECTURE+large is a model of some hundred megabytes for measuring speed (large.go); it must be named.
+//
 // A model is F16 with float32 vectors, has a vocabulary of 128 ids and no tokenizer, and is the same for ever: its numbers follow from its name.
 //
 // gguf.go writes files, recipes.go says what tensors and keys each architecture has. It must not know how anything is compiled or computed.
@@ -28,12 +30,16 @@ func main() {
 	}
 	for _, n := range names {
 		f, ok := recipes[n]
+		big, isBig := large[n]
+		if isBig {
+			f, ok = big, true
+		}
 		if !ok {
 			fmt.Fprintf(os.Stderr, "synth: no recipe for %q\n", n)
 			os.Exit(2)
 		}
 		m := newModel(n)
-		m.quantised = *quantised
+		m.quantised, m.large = *quantised, isBig
 		f(m)
 		if m.quantised {
 			n += "-q8"
