@@ -34,6 +34,7 @@ var (
 	ErrOffline = errors.New("offline")
 
 	errChanged = errors.New("the file changed on the server while it was fetched")
+	errWhole   = fmt.Errorf("%w: the source has another file", ErrDigest)
 )
 
 // Spec says what a file must be and where it can be had. At least one of SHA256, Root and Chunks must be set.
@@ -127,26 +128,57 @@ func Get(ctx context.Context, spec Spec, opt Options) (*Result, error) {
 		return nil, err
 	}
 	defer p.close()
-	var res *Result
+	var alone []string // sources still to be asked one by one
 	for try := 0; ; try++ {
 		g := &get{spec: &spec, opt: &opt, part: p, res: &Result{Path: spec.Path}}
 		if err = g.run(ctx); err == nil {
-			res = g.res
-			break
+			return g.res, p.commit(spec.Path)
 		}
-		if !errors.Is(err, errChanged) || try > 0 {
+		switch {
+		case errors.Is(err, errChanged) && try == 0:
+			opt.Note(err.Error() + "; beginning anew")
+		case errors.Is(err, errWhole) && (try == 0 || len(alone) > 0):
+			// One of them has another file, and only the whole could tell.
+			if try == 0 {
+				alone = g.suspects()
+			}
+			if len(alone) == 0 {
+				p.discard()
+				return nil, err
+			}
+			spec.Sources, alone = alone[:1], alone[1:]
+			opt.Note(fmt.Sprintf("%v; trying %s alone", err, spec.Sources[0]))
+		default:
 			if g.doneSize == 0 { // nothing worth keeping
 				err = errors.Join(err, p.forget())
 			}
 			p.discard()
 			return nil, err
 		}
-		opt.Note(err.Error() + "; beginning anew")
 		if err := p.forget(); err != nil {
 			return nil, err
 		}
 	}
-	return res, p.commit(spec.Path)
+}
+
+// suspects lists the sources to ask one by one after a file that was put together from all of them turned out wrong: none if there is but one, and not the one that
+// sent everything.
+func (g *get) suspects() []string {
+	if len(g.sources) < 2 {
+		return nil
+	}
+	var out, gave []string
+	for _, s := range g.sources {
+		if s.gave {
+			gave = append(gave, s.address)
+		} else {
+			out = append(out, s.address)
+		}
+	}
+	if len(gave) > 1 {
+		out = append(gave, out...)
+	}
+	return out
 }
 
 // there looks whether the file is on disk already.
@@ -264,7 +296,7 @@ func (g *get) prove(sum *frontier) error {
 	}
 	if sum != nil {
 		if have := [32]byte(sum.h.Sum(nil)); have != *g.spec.SHA256 {
-			return errors.Join(fmt.Errorf("%w: the file that was fetched has SHA-256 %x, not %x: the source has another file; nothing of it was kept", ErrDigest, have, *g.spec.SHA256), g.part.forget())
+			return errors.Join(fmt.Errorf("%w: what was fetched has SHA-256 %x, not %x; nothing of it was kept", errWhole, have, *g.spec.SHA256), g.part.forget())
 		}
 		g.res.Proof = "SHA-256"
 	}

@@ -127,8 +127,9 @@ func (s *server) file() (data []byte, etag string) {
 	return s.data, s.etag
 }
 
+// quick retries without waiting. Its stall is long: a slow machine must not look like a server that does not send.
 func quick() Options {
-	return Options{Connections: 3, Backoff: time.Millisecond, Stall: 300 * time.Millisecond, Retries: 4, LocalFiles: true}
+	return Options{Connections: 3, Backoff: time.Millisecond, Stall: 10 * time.Second, Retries: 4, LocalFiles: true}
 }
 
 func specFor(t *testing.T, data []byte, at ...string) Spec {
@@ -304,7 +305,11 @@ func TestFaultsEndRightOrAbsent(t *testing.T) {
 			t.Parallel()
 			s := serve(t, bytes.Clone(data), c.fault)
 			spec := specFor(t, data, s.URL+"/x")
-			res, err := Get(context.Background(), spec, quick())
+			o := quick()
+			if strings.HasPrefix(name, "stalls") {
+				o.Stall = 300 * time.Millisecond
+			}
+			res, err := Get(context.Background(), spec, o)
 			if name == "corrupts always" {
 				c.fails = "wrong bytes"
 			}
@@ -323,7 +328,10 @@ func TestFaultsEndRightOrAbsent(t *testing.T) {
 
 func TestABadSourceIsReplacedByAGoodOne(t *testing.T) {
 	data := content(20*mib+5, 4)
-	good := serve(t, data, nil)
+	good := serve(t, data, func(*server, int, int64, int64, http.ResponseWriter, *http.Request) bool {
+		time.Sleep(10 * time.Millisecond) // so that the others are asked before all is there
+		return false
+	})
 	other := serve(t, content(20*mib+5, 5), nil) // same size, other bytes
 	short := serve(t, data[:mib], nil)
 	gone := serve(t, data, func(_ *server, _ int, _, _ int64, w http.ResponseWriter, _ *http.Request) bool {
@@ -374,6 +382,22 @@ func TestWithoutAListTheDigestDecides(t *testing.T) {
 	_, err = Get(context.Background(), spec, quick())
 	require.ErrorIs(t, err, ErrDigest)
 	require.NoFileExists(t, spec.Path)
+
+	// The first source has another file: nothing but the whole can tell, and then the others are asked one by one.
+	for _, size := range []int{5*mib + 9, 3 * mib} {
+		wrong := serve(t, content(size, 8), nil)
+		spec = specFor(t, data, wrong.URL+"/x.gguf", s.URL+"/x.gguf")
+		spec.Chunks, spec.Size = nil, 0
+		res, err := Get(context.Background(), spec, quick())
+		require.NoError(t, err)
+		right(t, spec, data)
+		require.EqualValues(t, len(data), res.Size)
+		spec = specFor(t, data, wrong.URL+"/x.gguf", wrong.URL+"/y.gguf")
+		spec.Chunks, spec.Size = nil, 0
+		_, err = Get(context.Background(), spec, quick())
+		require.ErrorIs(t, err, ErrDigest)
+		require.NoFileExists(t, spec.Path+PartSuffix)
+	}
 
 	// It changes while it is fetched: begun anew, once.
 	changes := serve(t, content(5*mib+9, 8), func(s *server, n int, _, _ int64, _ http.ResponseWriter, _ *http.Request) bool {

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -177,11 +179,11 @@ func (h *httpRemote) open(ctx context.Context, from, to int64, validator string)
 	if validator != "" {
 		req.Header.Set("If-Range", validator)
 	}
-	// Whatever waits inside Do, a token service included, is bound by this timer; then it guards the body.
-	watch := time.AfterFunc(h.stall, func() { cancel(errStalled) })
+	// Whatever waits inside Do, a token service included, is bound by this watch; then it guards the body.
+	watch := newStallWatch(h.stall, func() { cancel(errStalled) })
 	resp, err := h.do.Do(req)
 	if err != nil {
-		watch.Stop()
+		watch.stop()
 		err = cleanError(err, context.Cause(ctx))
 		cancel(nil)
 		return nil, err
@@ -189,12 +191,12 @@ func (h *httpRemote) open(ctx context.Context, from, to int64, validator string)
 	b, err := h.answer(resp, from, to)
 	if err != nil {
 		resp.Body.Close()
-		watch.Stop()
+		watch.stop()
 		cancel(nil)
 		return nil, err
 	}
-	watch.Reset(h.stall)
-	b.ReadCloser = &watched{resp.Body, watch, h.stall, ctx, cancel}
+	watch.moved()
+	b.ReadCloser = &watched{resp.Body, watch, ctx, cancel}
 	return b, nil
 }
 
@@ -212,11 +214,42 @@ func cleanError(err, cause error) error {
 	return err
 }
 
+// stallWatch calls fail when nothing has moved for so long. It counts ticks instead of setting one timer: a process that slept, with its machine or under a scheduler,
+// finds one tick due when it wakes, and gets the time until the next to read what has arrived meanwhile.
+type stallWatch struct {
+	timer *time.Timer
+	idle  atomic.Int32 // ticks since something moved
+}
+
+const stallTicks = 3
+
+func newStallWatch(after time.Duration, fail func()) *stallWatch {
+	w := &stallWatch{}
+	tick := max(after/stallTicks, 1)
+	var mu sync.Mutex // the first tick may come before the timer is stored
+	mu.Lock()
+	defer mu.Unlock()
+	w.timer = time.AfterFunc(tick, func() {
+		if w.idle.Add(1) >= stallTicks {
+			fail()
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		w.timer.Reset(tick)
+	})
+	return w
+}
+
+func (w *stallWatch) moved() { w.idle.Store(0) }
+
+// stop ends the watch. A tick that runs at this moment may set the timer once more; what it calls then is a context that is done already.
+func (w *stallWatch) stop() { w.timer.Stop() }
+
 // watched is a body that must keep sending.
 type watched struct {
 	io.ReadCloser
-	watch  *time.Timer
-	stall  time.Duration
+	watch  *stallWatch
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
@@ -224,7 +257,7 @@ type watched struct {
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	if n > 0 {
-		w.watch.Reset(w.stall)
+		w.watch.moved()
 	}
 	if err != nil && err != io.EOF {
 		err = cleanError(err, context.Cause(w.ctx))
@@ -233,7 +266,7 @@ func (w *watched) Read(p []byte) (int, error) {
 }
 
 func (w *watched) Close() error {
-	w.watch.Stop()
+	w.watch.stop()
 	w.cancel(nil)
 	return w.ReadCloser.Close()
 }

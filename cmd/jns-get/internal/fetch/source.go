@@ -25,7 +25,9 @@ type remote interface {
 // src is a remote and what happened with it.
 type src struct {
 	remote
+	address   string
 	mu        sync.Mutex
+	gave      bool // a chunk of it was taken
 	validator string
 	noRanges  bool
 	fails     int // in a row
@@ -56,7 +58,7 @@ func (s *src) failed(err error, o *Options) (wait time.Duration, alive bool) {
 }
 
 // good records a whole chunk.
-func (s *src) good() { s.mu.Lock(); s.fails, s.bad = 0, 0; s.mu.Unlock() }
+func (s *src) good() { s.mu.Lock(); s.fails, s.bad, s.gave = 0, 0, true; s.mu.Unlock() }
 
 // progress records bytes, of which it is not known yet whether they are right.
 func (s *src) progress() { s.mu.Lock(); s.fails = 0; s.mu.Unlock() }

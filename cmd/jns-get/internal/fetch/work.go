@@ -26,7 +26,7 @@ func (g *get) openSources(ctx context.Context) error {
 			errs = append(errs, err)
 			continue
 		}
-		g.sources = append(g.sources, &src{remote: r})
+		g.sources = append(g.sources, &src{remote: r, address: a})
 	}
 	if len(g.sources) > 0 {
 		for _, err := range errs {
