@@ -71,7 +71,7 @@ var policy = map[string]string{
 	"cmd/internal/cli":           "",
 	"cmd/internal/progress":      "cmd/internal/cli",
 	"cmd/jnsc":                   "compiler format manifests cmd/internal/cli cmd/internal/progress",
-	"cmd/jns-get":                "cmd/jns-get/internal/fetch manifests compiler format kernels/cpu cmd/internal/cli cmd/internal/progress",
+	"cmd/jns-get":                "cmd/jns-get/internal/fetch manifests compiler format cmd/internal/cli cmd/internal/progress",
 	"cmd/jns-get/internal/fetch": "format",
 	"cmd/jns-run":                "runtime/engine runtime/server format cmd/internal/cli",
 	"cmd/internal/agree":         "compiler runtime/engine format cmd/internal/cli cmd/internal/peer/child",

@@ -62,7 +62,7 @@ func (o *Options) canonical() string {
 // target resolves the target's name.
 func (o *Options) target() (plan.Target, error) {
 	if o.Target == "native" {
-		return plan.FindTarget(native())
+		return plan.FindTarget(Native()[0])
 	}
 	return plan.FindTarget(o.Target)
 }

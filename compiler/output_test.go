@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"jns/compiler/internal/gguf"
+	"jns/compiler/internal/restore"
+	"jns/format"
 )
 
 func entries(t *testing.T, dir string) []string {
@@ -40,6 +42,35 @@ func TestCancelledCompilationLeavesNothing(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled, phase)
 		require.Empty(t, entries(t, dir), phase)
 	}
+}
+
+// TestCancelledVerificationSaysSo ends the context before verification and before each of its later steps.
+func TestCancelledVerificationSaysSo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.jns")
+	source := write(t, small("gemma3").file())
+	_, err := Compile(context.Background(), Options{Source: source, Output: path})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = Verify(ctx, VerifyOptions{Container: path, Against: source})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, ErrVerify)
+
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	st, err := f.Stat()
+	require.NoError(t, err)
+	c, err := format.Open(f, st.Size())
+	require.NoError(t, err)
+	set, err := restore.Source(context.Background(), c)
+	require.NoError(t, err)
+	v := &verifier{opt: VerifyOptions{Container: path, Against: source}, c: c, set: set, out: &Verified{}}
+	for _, step := range []func(context.Context) error{v.tensors, v.rebuild, v.against} {
+		require.ErrorIs(t, step(ctx), context.Canceled)
+	}
+	_, err = restore.Source(ctx, c)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestFailedCompilationKeepsTheOldContainer(t *testing.T) {
@@ -111,9 +142,17 @@ func TestOutputIsNamedAfterModelAndTarget(t *testing.T) {
 	}
 }
 
-func TestNativeIsAKnownTarget(t *testing.T) {
-	_, err := (&Options{Target: "native"}).target()
+func TestNativeTargetsAreKnownAndEndWithPortable(t *testing.T) {
+	first, err := (&Options{Target: "native"}).target()
 	require.NoError(t, err)
+	var known []string
+	for _, k := range Targets() {
+		known = append(known, k.Name)
+	}
+	fit := Native()
+	require.Equal(t, first.Name, fit[0])
+	require.Equal(t, "portable", fit[len(fit)-1])
+	require.Subset(t, known, fit)
 }
 
 // A child process compiles again and again; it is killed at moments spread over its work.

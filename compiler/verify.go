@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,12 +58,12 @@ func Verify(ctx context.Context, opt VerifyOptions) (*Verified, error) {
 	}
 	v.out.Root, v.out.Tensors = v.c.Root(), v.c.Tensors.Len()
 	v.proved("every chunk, slot and section has its digest, all padding is zero")
-	if v.set, err = restore.Source(v.c); err != nil {
+	if v.set, err = restore.Source(ctx, v.c); err != nil {
 		return nil, failed(opt.Container, err)
 	}
 	for _, step := range []func(context.Context) error{v.program, v.tensors, v.rebuild, v.against} {
-		if err := step(ctx); err != nil {
-			return nil, failed(opt.Container, err)
+		if err := step(ctx); err != nil || ctx.Err() != nil {
+			return nil, failed(opt.Container, cmp.Or(ctx.Err(), err))
 		}
 	}
 	return v.out, nil
@@ -108,7 +109,7 @@ func (v *verifier) tensors(ctx context.Context) error {
 				if i >= v.c.Tensors.Len() {
 					return
 				}
-				errs[w] = v.tensor(i)
+				errs[w] = v.tensor(ctx, i)
 			}
 		})
 	}
@@ -120,14 +121,14 @@ func (v *verifier) tensors(ctx context.Context) error {
 	return nil
 }
 
-func (v *verifier) tensor(i int) error {
+func (v *verifier) tensor(ctx context.Context, i int) error {
 	t := v.c.Tensors.At(i)
 	if int(t.Shard) >= len(v.set.Files) || uint64(t.Index) >= uint64(len(v.set.Files[t.Shard].Tensors)) {
 		return fmt.Errorf("%w: tensor %q is not in the source's header", format.ErrCorrupt, t.Name)
 	}
 	h := blake3.New()
 	typ := v.set.Files[t.Shard].Tensors[t.Index].Type
-	if err := restore.Tensor(v.c, i, typ, func(b []byte, _ uint64) error { h.Write(b); return nil }); err != nil {
+	if err := restore.Tensor(v.c, i, typ, func(b []byte, _ uint64) error { h.Write(b); return ctx.Err() }); err != nil {
 		return err
 	}
 	if [32]byte(h.Sum(nil)) != t.Digest {
@@ -137,7 +138,7 @@ func (v *verifier) tensor(i int) error {
 }
 
 // rebuild compiles the source section again, without weights, and compares everything that follows from it.
-func (v *verifier) rebuild(context.Context) error {
+func (v *verifier) rebuild(ctx context.Context) error {
 	if id := v.c.TOC.Compiler; id.Name != compilerName || id.Revision != OutputRevision {
 		v.out.Notes = append(v.out.Notes, fmt.Sprintf("made by %s revision %d, this is %s revision %d: program and tokenizer were not rebuilt for comparison",
 			id.Name, id.Revision, compilerName, OutputRevision))
@@ -150,6 +151,9 @@ func (v *verifier) rebuild(context.Context) error {
 	}
 	b.opt.KeepUnknown = v.c.TOC.Compiler.Options == (&Options{KeepUnknown: true}).canonical()
 	for _, step := range []func() error{b.read, b.lower, b.plan} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if err := step(); err != nil {
 			return fmt.Errorf("compiling the source section again: %w", err)
 		}

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,7 @@ import (
 
 	jnscli "jns/cmd/internal/cli"
 	"jns/cmd/jns-get/internal/fetch"
-	"jns/kernels/cpu"
+	"jns/compiler"
 	"jns/manifests"
 )
 
@@ -146,34 +145,18 @@ func trustedKeys(path string) ([]manifests.Key, error) {
 	return append(keys, more...), nil
 }
 
-// preferred lists the targets that fit this machine, the best first.
-func preferred() []string {
-	var out []string
-	sets := cpu.Available()
-	for _, t := range []struct{ set, target string }{
-		{cpu.AVX512VNNI, "zen5"}, {cpu.AVX512VNNI, "x86-64-v4"}, {cpu.AVXVNNI, "x86-64-avxvnni"}, {cpu.AVX2, "x86-64-v3"},
-	} {
-		if slices.Contains(sets, t.set) {
-			out = append(out, t.target)
-		}
-	}
-	if runtime.GOARCH == "arm64" {
-		out = append(out, "arm64-i8mm", "arm64-dotprod")
-	}
-	return append(out, "portable")
-}
-
 // embedded finds a published manifest: for the target asked for, or for the best that fits this machine.
 func embedded(name, target string) (*manifests.Published, error) {
 	if target != "" && target != "native" {
 		return manifests.Find(name, target)
 	}
-	for _, t := range preferred() {
+	fit := compiler.Native()
+	for _, t := range fit {
 		if p, err := manifests.Find(name, t); err == nil {
 			return p, nil
 		}
 	}
-	_, err := manifests.Find(name, preferred()[0])
+	_, err := manifests.Find(name, fit[0])
 	return nil, err
 }
 

@@ -21,7 +21,7 @@ func afmoe(b *Builder) {
 	shared := b.times(m.Width, b.bounded("expert_shared_count", 0, 0, maxExpert))
 	x := b.Embed(float32(math.Sqrt(float64(b.NEmbed))))
 	b.Layers(func(i int) {
-		a := Attn{Rope: NoRope, NeoX: true, QKNorm: true, Gate: true}
+		a := Attn{Rope: NoRope, NeoX: true, QKNorm: true, Gate: format.ActSigmoid}
 		if (i+1)%4 != 0 {
 			a.Rope = table
 		}

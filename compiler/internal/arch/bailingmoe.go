@@ -6,6 +6,5 @@ var _ = register("bailingmoe", bailingmoe)
 
 // bailingmoe is Ling, the first: as deepseek, without leading dense layers.
 func bailingmoe(b *Builder) {
-	b.refuse("leading_dense_block_count")
-	b.mixture(Attn{}, format.RouteSoftmax, b.Bool("expert_weights_norm", false), b.ExpertFF())
+	b.mixture(Attn{}, format.RouteSoftmax, b.Bool("expert_weights_norm", false), b.ExpertFF(), 0)
 }

@@ -2,6 +2,7 @@ package arch
 
 import (
 	"math"
+	"strings"
 
 	"jns/compiler/internal/gguf"
 	"jns/format"
@@ -18,24 +19,27 @@ type Attn struct {
 	QKNorm    bool // RMS norms attn_q_norm, attn_k_norm of every head, all with one weight, before the rotation
 	RowNorm   bool // the same norms, of the whole row
 	LayerNorm bool // the same norms, layer norms of every head, each with its own weight; files may lack them
+	RowLayer  bool // the same norms, layer norms of the whole row, with a bias if there is one; files may lack them
 	LateNorm  bool // those norms come after the rotation
 	ValNorm   bool // values are normed too, without weight
 
-	All     bool                 // later positions are seen too
-	Reach   uint32               // how far, before and behind; 0: all
-	SubNorm string               // norm of the result before the output matrix
-	Temper  *format.TemperParams // of the queries
-	Dim     uint32               // width of this layer's heads; 0: the model's
-	ValueK  bool                 // where the file has no attn_v, values are the keys before norm and rotation
-	Shared  bool                 // no keys and values of its own: those of layer From
-	From    int
-	Unscale bool    // scales of the matrices are not used
-	Clamp   float32 // queries, keys and values are cut to ± this; 0: not
-	Bare    bool    // norms of query and key heads without weight
-	Gate    bool    // the sigmoid of attn_gate's product multiplies the output
-	Chunked bool    // the window does not slide: positions from its last multiple on
-	NoBias  bool    // the bias of attn_output is not used
-	Sinks   bool    // attn_sinks, a logit without a value for every head
+	All        bool                 // later positions are seen too
+	Reach      uint32               // how far, before and behind; 0: all
+	SubNorm    string               // norm of the result before the output matrix
+	Temper     *format.TemperParams // of the queries
+	Dim        uint32               // width of this layer's heads; 0: the model's
+	ValueK     bool                 // where the file has no attn_v, values are the keys before norm and rotation
+	Shared     bool                 // no keys and values of its own: those of layer From
+	From       int
+	Unscale    bool    // scales of the matrices are not used
+	UnscaleQKV bool    // scales of the matrices of queries, keys and values are not used
+	Clamp      float32 // queries, keys and values are cut to ± this; 0: not
+	Bare       bool    // norms of query and key heads without weight
+	Gate       uint8   // function of attn_gate's product, which multiplies the output, element by element or, where it has so few rows, head by head; 0: no gate
+	Alibi      float64 // the linear bias of distance (ALiBi), see linearBias; 0: none
+	Chunked    bool    // the window does not slide: positions from its last multiple on
+	NoBias     bool    // the bias of attn_output is not used
+	Sinks      bool    // attn_sinks, a logit without a value for every head
 }
 
 // NoRope is the rope table of a layer without rotation.
@@ -60,11 +64,21 @@ func (b *Builder) SelfAttention(x Value, a Attn) Value {
 		q, k, v = b.Clamp(q, a.Clamp), b.Clamp(k, a.Clamp), b.Clamp(v, a.Clamp)
 	}
 	q = b.turned(q, "attn_q_norm.weight", a, heads, dim)
+	scale := a.Scale
+	if scale == 0 {
+		scale = float32(1 / math.Sqrt(float64(dim)))
+	}
 	if a.Temper != nil {
 		q = b.add(Node{Params: a.Temper, In: []Value{q}, Name: "attn_q", Width: heads * dim})
 	}
 	if !a.Shared {
 		k = b.turned(k, "attn_k_norm.weight", a, kv, dim)
+	}
+	if a.Alibi > 0 {
+		q, k = b.linearBias(q, k, heads, kv, scale, a.Alibi)
+		dim += positionParts
+	}
+	if !a.Shared {
 		if a.ValNorm {
 			v = b.norm(v, format.NormRMS, nil, nil, kv, false, b.Eps)
 		}
@@ -77,18 +91,14 @@ func (b *Builder) SelfAttention(x Value, a Attn) Value {
 	if s := b.g.States[state:]; !ok || len(s) == 0 || s[0].KeyDim != dim || s[0].ValDim != val || s[0].KVHeads == 0 || heads%s[0].KVHeads != 0 {
 		b.corrupt("layer %d cannot use the keys and values of layer %d, which has none of that shape", b.layer, a.From)
 	}
-	scale := a.Scale
-	if scale == 0 {
-		scale = float32(1 / math.Sqrt(float64(dim)))
-	}
 	p := &format.AttentionParams{State: state, Heads: heads, Scale: scale, SoftCap: a.SoftCap, Chunked: a.Chunked, All: a.All, Reach: a.Reach}
 	var sinks *gguf.Tensor
 	if a.Sinks {
 		sinks = b.Vector("attn_sinks.weight", heads)
 	}
 	y := b.add(Node{Params: p, In: []Value{q}, W: []*gguf.Tensor{sinks}, Name: "attn", Width: heads * val})
-	if a.Gate {
-		y = b.Activate(b.plain(x, "attn_gate", heads*val), y, format.ActSigmoid)
+	if a.Gate != 0 {
+		y = b.gated(x, y, a.Gate, heads)
 	}
 	if a.NoBias && b.Has("attn_output.bias") {
 		b.folded("attn_output.bias", b.NEmbed, "bias that this architecture does not use")
@@ -103,8 +113,9 @@ func (b *Builder) SelfAttention(x Value, a Attn) Value {
 // qkv makes queries, keys and values, from a matrix each or from ranges of the rows of attn_qkv. Keys and values are NoValue in a layer that shares those of
 // another.
 func (b *Builder) qkv(x Value, a Attn, nq, nk, nv uint32) (q, k, v Value) {
+	scaled := !a.Unscale && !a.UnscaleQKV
 	if !b.Has("attn_qkv.weight") {
-		q = b.linear(x, "attn_q", nq, !a.Unscale)
+		q = b.linear(x, "attn_q", nq, scaled)
 		if a.Shared {
 			// Files may have what such a layer does not use.
 			for _, name := range []string{"attn_k.weight", "attn_k.bias", "attn_k_norm.weight", "attn_v.weight", "attn_v.bias"} {
@@ -114,13 +125,13 @@ func (b *Builder) qkv(x Value, a Attn, nq, nk, nv uint32) (q, k, v Value) {
 			}
 			return q, NoValue, NoValue
 		}
-		k = b.linear(x, "attn_k", nk, !a.Unscale)
+		k = b.linear(x, "attn_k", nk, scaled)
 		if a.ValueK && !b.Has("attn_v.weight") {
 			return q, k, k
 		}
-		return q, k, b.linear(x, "attn_v", nv, !a.Unscale)
+		return q, k, b.linear(x, "attn_v", nv, scaled)
 	}
-	parts := b.Fused(x, "attn_qkv", []uint32{nq, nk, nv}, []string{"attn_q", "attn_k", "attn_v"}, !a.Unscale)
+	parts := b.Fused(x, "attn_qkv", []uint32{nq, nk, nv}, []string{"attn_q", "attn_k", "attn_v"}, scaled)
 	return parts[0], parts[1], parts[2]
 }
 
@@ -140,6 +151,8 @@ func (b *Builder) turned(x Value, name string, a Attn, heads, dim uint32) Value 
 		x = b.HeadNorm(x, name, heads)
 	case a.Bare:
 		x = b.norm(x, format.NormRMS, nil, nil, heads, false, b.Eps)
+	case a.RowLayer && b.Has(name):
+		x = b.LayerNorm(x, strings.TrimSuffix(name, ".weight"))
 	case a.RowNorm:
 		x = b.Norm(x, name)
 	case a.LayerNorm && b.Has(name):
@@ -166,6 +179,10 @@ type FFN struct {
 	Plain   bool // down(act(up(x))), no gate
 	Fused   bool // the rows of ffn_up are those of the gate, then those of up
 	Unscale bool // scales of the matrices are not used
+	Down    bool // but for that of the last
+	Unbias  bool // biases are not used
+	Limit   float32
+	LimitIn bool // the gate is limited before its function
 }
 
 // FFN is a layer's feed-forward part. Where a matrix has a bias and a scale, the scale multiplies the bias too.
@@ -173,6 +190,9 @@ func (b *Builder) FFN(x Value, f FFN) Value {
 	if f.Width == 0 || f.Width > maxWidth/2 {
 		b.corrupt("layer %d has a feed-forward part of width %d", b.layer, f.Width)
 		f.Width = 1
+	}
+	if f.Unbias {
+		b.ignore("bias that this architecture does not use", "ffn_gate"+f.Suffix+".bias", "ffn_up"+f.Suffix+".bias", "ffn_down"+f.Suffix+".bias")
 	}
 	in := []Value{NoValue, NoValue}
 	switch {
@@ -184,8 +204,25 @@ func (b *Builder) FFN(x Value, f FFN) Value {
 		in[0] = b.biased(x, "ffn_gate"+f.Suffix, f.Width, !f.Unscale)
 		in[1] = b.biased(x, "ffn_up"+f.Suffix, f.Width, !f.Unscale)
 	}
-	h := b.add(Node{Params: &format.ActivationParams{Act: f.Act}, In: in, Name: "ffn_hidden", Width: f.Width})
-	return b.biased(h, "ffn_down"+f.Suffix, b.NEmbed, !f.Unscale)
+	h := b.limited(in, f)
+	return b.biased(h, "ffn_down"+f.Suffix, b.NEmbed, !f.Unscale || f.Down)
+}
+
+// limited is act(gate)·up, where up is cut to ±Limit and act(gate), or the gate before it, to at most that.
+func (b *Builder) limited(in []Value, f FFN) Value {
+	act := &format.ActivationParams{Act: f.Act}
+	if !(f.Limit > 0) || in[1] == NoValue {
+		return b.add(Node{Params: act, In: in, Name: "ffn_hidden", Width: f.Width})
+	}
+	atMost := func(x Value) Value {
+		p := &format.ElementParams{Element: format.ElementMin, Scale: f.Limit}
+		return b.add(Node{Params: p, In: []Value{x, NoValue}, Name: "ffn_gate", Width: f.Width})
+	}
+	up := b.Clamp(in[1], f.Limit)
+	if f.LimitIn {
+		return b.add(Node{Params: act, In: []Value{atMost(in[0]), up}, Name: "ffn_hidden", Width: f.Width})
+	}
+	return b.Mul(atMost(b.Activate(in[0], NoValue, f.Act)), up)
 }
 
 // sequential adds attention and then a feed-forward part to the stream, each over a norm of it, which is a layer norm if layer.

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -221,16 +222,33 @@ func isFloat(t gguf.Type) bool {
 
 // folded reads a small float tensor whose values become constants of the program.
 func (b *Builder) folded(name string, n uint32, reason string) []float32 {
-	t := b.tensor(RoleAside, name, uint64(n))
+	return b.foldedAs(name, reason, uint64(n))
+}
+
+// foldedAs is folded for tensors that files shape with more than one dimension.
+func (b *Builder) foldedAs(name, reason string, dims ...uint64) []float32 {
+	t := b.tensor(RoleAside, name, dims...)
 	if u := b.g.Uses[t]; u != nil {
 		u.Reason = reason
 	}
+	n := uint64(1)
+	for _, d := range dims {
+		n *= d
+	}
 	out := make([]float32, n)
-	if b.find(name) == nil || !sameDims(t.Dims, []uint64{uint64(n)}) {
+	if b.find(name) == nil || !sameDims(t.Dims, dims) {
 		return out
 	}
-	if t.Type != gguf.TypeF32 || t.Size != 4*uint64(n) {
-		b.unsupported("tensor %q of type %s must be F32", t.Name, t.Type)
+	if !isFloat(t.Type) {
+		b.unsupported("tensor %q of type %s is used as constants, which must be F32, F16 or BF16", t.Name, t.Type)
+		return out
+	}
+	size := uint64(2)
+	if t.Type == gguf.TypeF32 {
+		size = 4
+	}
+	if t.Size != size*n {
+		b.corrupt("tensor %q has %d bytes for %d elements", t.Name, t.Size, n)
 		return out
 	}
 	p := make([]byte, t.Size)
@@ -239,7 +257,14 @@ func (b *Builder) folded(name string, n uint32, reason string) []float32 {
 		return out
 	}
 	for i := range out {
-		out[i] = math.Float32frombits(uint32(p[4*i]) | uint32(p[4*i+1])<<8 | uint32(p[4*i+2])<<16 | uint32(p[4*i+3])<<24)
+		switch t.Type {
+		case gguf.TypeF32:
+			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(p[4*i:]))
+		case gguf.TypeF16:
+			out[i] = halfToFloat(binary.LittleEndian.Uint16(p[2*i:]))
+		default: // BF16 is the upper half
+			out[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(p[2*i:])) << 16)
+		}
 	}
 	return out
 }

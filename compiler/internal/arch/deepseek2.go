@@ -6,9 +6,12 @@ import (
 	"jns/format"
 )
 
-var _ = register("deepseek2", deepseek2)
+var (
+	_ = register("deepseek2", deepseek2)
+	_ = register("mistral4", deepseek2)
+)
 
-// deepseek2 is DeepSeek V2, V3 and R1, Kimi K2, GLM 4.7 Flash and others of that form: latent attention, leading dense layers, then groups of experts and shared ones. YaRN's factor
+// deepseek2 is DeepSeek V2, V3 and R1, Kimi K2, GLM 4.7 Flash, Mistral 4 and others of that form: latent attention, leading dense layers, then groups of experts and shared ones. YaRN's factor
 // goes into the attention's scale.
 func deepseek2(b *Builder) {
 	b.Predicted()

@@ -6,7 +6,6 @@ var _ = register("ernie4_5", ernie45)
 
 // ernie45 is ERNIE 4.5, dense: as llama.
 func ernie45(b *Builder) {
-	b.refuse("expert_count")
 	a := Attn{Rope: b.RopeTable(b.Rotation())}
 	x := b.Embed(1)
 	b.Layers(func(int) {

@@ -14,6 +14,22 @@ var knownExtras = []struct{ pattern, reason string }{
 	{"*.nextn.*", "multi-token prediction, not used in decoding"},
 }
 
+// ignore sets tensors of the current layer aside that the file may have and that the graph has not used.
+func (b *Builder) ignore(reason string, names ...string) {
+	for _, name := range names {
+		if t := b.find(name); t != nil && b.g.Uses[t] == nil {
+			b.g.Uses[t] = b.use(RoleAside, reason)
+		}
+	}
+}
+
+// ignoreDense sets the matrices of a dense feed-forward part aside, in a layer that has experts.
+func (b *Builder) ignoreDense() {
+	for _, name := range []string{"ffn_gate", "ffn_up", "ffn_down"} {
+		b.ignore("dense form of a layer that has experts", name+".weight", name+".bias", name+".scale")
+	}
+}
+
 func knownExtra(name string) (reason string, ok bool) {
 	for _, e := range knownExtras {
 		if matches(e.pattern, name) {

@@ -34,7 +34,7 @@ func gemma3(b *Builder) {
 		}
 		y := b.SelfAttention(b.Norm(x, "attn_norm.weight"), a)
 		x = b.Add(b.Norm(y, "post_attention_norm.weight"), x)
-		y = b.FeedForward(b.Norm(x, "ffn_norm.weight"), format.ActGELU, "", b.FF())
+		y = b.FFN(b.Norm(x, "ffn_norm.weight"), FFN{Act: format.ActGELU, Width: b.FF(), Unscale: true})
 		x = b.Add(b.Norm(y, "post_ffw_norm.weight"), x)
 	})
 	b.Output(x, 1, float32(b.Float("final_logit_softcapping", 0)))

@@ -27,13 +27,13 @@ func glm4moe(b *Builder) {
 // leading is the feed-forward part of a model whose first layers are dense, and whose others have experts and a shared expert.
 func (b *Builder) leading(dense bool, y Value, m Moe, shared uint32) Value {
 	if dense {
-		return b.FFN(y, FFN{Act: m.Act, Width: b.FF(), Unscale: true})
+		return b.FFN(y, FFN{Act: m.Act, Width: b.FF(), Unscale: !m.Scaled, Limit: m.SharedLimit})
 	}
 	z := b.Experts(y, m)
 	if shared == 0 {
 		return z
 	}
-	return b.SharedExpert(y, z, FFN{Act: m.Act, Width: shared, Unscale: true})
+	return b.SharedExpert(y, z, FFN{Act: m.Act, Width: shared, Unscale: !m.Scaled, Limit: m.SharedLimit})
 }
 
 // times is a product of widths, which must stay in bounds.

@@ -32,12 +32,12 @@ func granite(b *Builder) {
 
 func (b *Builder) graniteFeedForward(x Value) Value {
 	if b.NExpert == 0 {
-		return b.FeedForward(x, format.ActSiLU, "", b.FF())
+		return b.FFN(x, FFN{Act: format.ActSiLU, Width: b.FF(), Unscale: true})
 	}
 	y := b.Experts(x, Moe{Act: format.ActSiLU, Func: format.RouteSoftmax, Renormalise: true,
 		Scale: float32(b.Nonzero("expert_weights_scale", 1)), Width: b.ExpertFF()})
 	if n := b.bounded("expert_shared_feed_forward_length", 0, 0, maxWidth); n != 0 {
-		y = b.Add(b.FeedForward(x, format.ActSiLU, "_shexp", n), y)
+		y = b.Add(b.FFN(x, FFN{Act: format.ActSiLU, Suffix: "_shexp", Width: n, Unscale: true}), y)
 	}
 	return y
 }

@@ -23,6 +23,9 @@ func mimo2(b *Builder) {
 		}
 		x = b.Add(b.Scale(b.SelfAttention(b.Norm(x, "attn_norm.weight"), a), value), x)
 		x = b.Add(b.leading(!b.Has("ffn_gate_inp.weight"), b.Norm(x, "ffn_norm.weight"), m, 0), x)
+		if b.Has("ffn_gate_inp.weight") {
+			b.ignoreDense()
+		}
 	})
 	b.Output(x, 1, 0)
 }

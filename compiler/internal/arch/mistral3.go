@@ -18,7 +18,7 @@ func mistral3(b *Builder) {
 		x = b.Add(b.SelfAttention(b.Norm(x, "attn_norm.weight"), a), x)
 		y := b.Norm(x, "ffn_norm.weight")
 		if b.NExpert > 0 {
-			y = b.Experts(y, Moe{Act: format.ActSiLU, Func: format.RouteSoftmax, Renormalise: true,
+			y = b.Experts(y, Moe{Act: format.ActSiLU, Func: format.RouteSoftmax, Renormalise: true, Scaled: true,
 				Scale: float32(b.Nonzero("expert_weights_scale", 1)), Width: b.ExpertFF()})
 		} else {
 			y = b.FeedForward(y, format.ActSiLU, "", b.FF())

@@ -31,7 +31,7 @@ func (b *Builder) Latent() Latent {
 	if l.Val == 0 {
 		l.Val = b.ValDim
 	}
-	if l.Key <= l.Rope {
+	if l.Key < l.Rope {
 		b.corrupt("heads of %d elements, %d of them rotated, make no sense", l.Key, l.Rope)
 		l.Key = l.Rope + 1
 	}
@@ -56,16 +56,23 @@ func (b *Builder) LatentAttention(x Value, l Latent) Value {
 	turn := func(x Value, heads uint32) Value {
 		return b.turned(x, "", Attn{Rope: l.Table, NeoX: l.NeoX}, heads, l.Rope)
 	}
-	qNope, qRope := b.Slice(q, 0, nope, l.Key, heads*nope), turn(b.Slice(q, nope, l.Rope, l.Key, heads*l.Rope), heads)
+	qRope := turn(b.Slice(q, nope, l.Rope, l.Key, heads*l.Rope), heads)
 	kv := b.plain(x, "attn_kv_a_mqa", l.Rank+l.Rope)
 	c := b.Norm(b.Slice(kv, 0, l.Rank, l.Rank, l.Rank), "attn_kv_a_norm.weight")
 	kRope := turn(b.Slice(kv, l.Rank, l.Rope, l.Rope, l.Rope), 1)
 	var y Value
-	if b.Has("attn_k_b.weight") {
+	switch {
+	case nope == 0:
+		// Nothing but the part that all heads share.
+		v := b.plain(c, "attn_kv_b", heads*l.Val)
+		y = b.attend(b.tempered(qRope, l.Temper), b.Repeat(kRope, heads), v, heads, heads, l.Scale, 0)
+	case b.Has("attn_k_b.weight"):
+		qNope := b.Slice(q, 0, nope, l.Key, heads*nope)
 		q = b.Join(b.headMatMul(qNope, "attn_k_b.weight", heads, l.Rank), qRope, heads, false)
 		y = b.attend(b.tempered(q, l.Temper), b.Join(c, kRope, 1, false), c, heads, 1, l.Scale, 0)
 		y = b.headMatMul(y, "attn_v_b.weight", heads, l.Val)
-	} else {
+	default:
+		qNope := b.Slice(q, 0, nope, l.Key, heads*nope)
 		kv = b.plain(c, "attn_kv_b", heads*(nope+l.Val))
 		k, v := b.Slice(kv, 0, nope, nope+l.Val, heads*nope), b.Slice(kv, nope, l.Val, nope+l.Val, heads*l.Val)
 		q = b.Join(qNope, qRope, heads, false)
@@ -101,4 +108,13 @@ func (b *Builder) attend(q, k, v Value, heads, kv uint32, scale float32, window 
 	b.add(Node{Params: &format.KVAppendParams{State: state}, In: []Value{k, v}})
 	p := &format.AttentionParams{State: state, Heads: heads, Scale: scale}
 	return b.add(Node{Params: p, In: []Value{q}, W: []*gguf.Tensor{nil}, Name: "attn", Width: heads * val})
+}
+
+// Repeat is x, times times, one behind the other.
+func (b *Builder) Repeat(x Value, times uint32) Value {
+	p := &format.MixParams{Rows: times, Cols: 1, Offset: make([]float32, times)}
+	for i := range p.Offset {
+		p.Offset[i] = 1
+	}
+	return b.add(Node{Params: p, In: []Value{NoValue, x, NoValue}, Name: b.g.Nodes[x].Name, Width: b.times(b.width(x), times)})
 }

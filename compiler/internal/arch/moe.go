@@ -20,6 +20,9 @@ type Moe struct {
 	Choice   bool   // exp_probs_b is added for the choice, if the file has it
 	Router   Value  // logits of the router, if they come from elsewhere; 0: of ffn_gate_inp
 	Wide     uint32 // width of the experts' input and output; 0: the embedding's
+
+	Limit, SharedLimit float32 // of the hidden values of experts and of the shared one, 0: none; see format.ExpertsParams
+	LimitIn            bool    // the gate is limited before its function
 }
 
 // minWeightSum is the least sum of chosen weights that is divided by: the smallest normal half, as llama.cpp has it.
@@ -47,6 +50,9 @@ func (b *Builder) Experts(x Value, m Moe) Value {
 	n := b.NExpert
 	w := make([]*gguf.Tensor, 9)
 	e := &format.ExpertsParams{Act: m.Act, WeightIn: m.WeightIn}
+	if m.Limit > 0 {
+		e.Limit, e.LimitIn = m.Limit, m.LimitIn
+	}
 	parts := []string{"ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"}
 	rows := []uint32{m.Width, m.Width, wide}
 	switch {
@@ -111,7 +117,7 @@ func (b *Builder) route(logits Value, m Moe) Value {
 		}
 	}
 	var bias *gguf.Tensor
-	if name := "exp_probs_b.bias"; b.Has(name) {
+	if name := b.either("exp_probs_b.bias", "exp_probs_b"); b.Has(name) {
 		if !m.Choice {
 			b.unsupported("tensor %q: architecture %s is known here without it", b.Name(name), b.g.Arch)
 		}

@@ -6,8 +6,8 @@ var _ = register("olmo", olmo)
 
 // olmo is OLMo 1: as llama, with layer norms that have no weights.
 func olmo(b *Builder) {
-	b.refuse("expert_count", "attention.clamp_kqv")
-	a := Attn{Rope: b.RopeTable(b.Rotation())}
+	b.refuse("expert_count")
+	a := Attn{Rope: b.RopeTable(b.Rotation()), Clamp: b.ClampQKV()}
 	norm := func(x Value) Value { return b.norm(x, format.NormLayer, nil, nil, 1, false, b.LayerEps) }
 	x := b.Embed(1)
 	b.Layers(func(int) {

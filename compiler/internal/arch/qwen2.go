@@ -11,7 +11,7 @@ func qwen2(b *Builder) {
 	x := b.Embed(float32(b.Nonzero("embedding_scale", 1)))
 	b.Layers(func(int) {
 		x = b.Add(b.SelfAttention(b.Norm(x, "attn_norm.weight"), a), x)
-		x = b.Add(b.FeedForward(b.Norm(x, "ffn_norm.weight"), format.ActSiLU, "", b.FF()), x)
+		x = b.Add(b.FFN(b.Norm(x, "ffn_norm.weight"), FFN{Act: format.ActSiLU, Width: b.FF(), Unscale: true}), x)
 	})
 	b.Output(x, 1, 0)
 }

@@ -9,7 +9,13 @@ var (
 
 // qwen2vl is the language model of Qwen 2 VL and 2.5 VL, and of PaddleOCR-VL, for text: as qwen2.
 func qwen2vl(b *Builder) {
-	b.refuse("expert_count")
+	if b.g.Arch == "qwen2vl" {
+		b.refuse("expert_count")
+	}
+	if b.Eps == 0 {
+		// llama.cpp reads no epsilon here and computes with 0, which files that it saves then say. This is as good as 0.
+		b.Eps = 1e-30
+	}
 	r := b.Rotation()
 	b.sections(&r, false)
 	a := Attn{Rope: b.RopeTable(r), NeoX: true}

@@ -90,6 +90,7 @@ func (b *Builder) gatedDelta(x Value, s SSM) Value {
 	scaled := b.g.Arch != "qwen3next"
 	if b.Has("attn_qkv.weight") {
 		mixed, z = b.linear(x, "attn_qkv", 2*nk+nv, scaled), b.linear(x, "attn_gate", nv, scaled)
+		b.ignore("older form of attn_qkv and attn_gate", "ssm_in.weight", "ssm_in.scale")
 	} else {
 		// The older form has all four, head of keys by head of keys.
 		all := b.linear(x, "ssm_in", 2*nk+2*nv, false)

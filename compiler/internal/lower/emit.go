@@ -41,7 +41,11 @@ func emit(g *graph, index map[*gguf.Tensor]uint32) *emitter {
 }
 
 func (e *emitter) add(p format.Params) {
-	e.ops = append(e.ops, format.Op{Kind: p.Kind(), Version: 1, Params: p})
+	version := uint16(1)
+	if x, ok := p.(*format.ExpertsParams); ok && x.Limit != 0 {
+		version = 2
+	}
+	e.ops = append(e.ops, format.Op{Kind: p.Kind(), Version: version, Params: p})
 }
 
 // buf makes a buffer that the next operation writes or uses.

@@ -143,6 +143,10 @@ func bufferOperands(params format.Params) []*uint32 {
 		return []*uint32{&p.A, &p.B, &p.Out}
 	case *format.AffineParams:
 		return []*uint32{&p.A, &p.B, &p.Out}
+	case *format.PositionParams:
+		return []*uint32{&p.Out}
+	case *format.XIELUParams:
+		return []*uint32{&p.In, &p.Out}
 	case *format.WKVParams:
 		return []*uint32{&p.R, &p.W, &p.K, &p.V, &p.A, &p.B, &p.Out}
 	}

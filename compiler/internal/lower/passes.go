@@ -64,7 +64,7 @@ func selectEarly(g *graph) {
 	last := -1
 	for i, n := range g.nodes {
 		switch n.params.(type) {
-		case *format.AttentionParams, *format.KVAppendParams, *format.RowsParams, *format.RopeParams, *format.TemperParams,
+		case *format.AttentionParams, *format.KVAppendParams, *format.RowsParams, *format.RopeParams, *format.TemperParams, *format.PositionParams,
 			*format.ConvParams, *format.ScanParams, *format.DeltaParams, *format.WKVParams:
 			last = i
 		}

@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -9,8 +10,9 @@ import (
 )
 
 // Source opens the source of a container as far as the container holds it as plain bytes: headers, gaps, and the tensors that
-// were set aside. All other tensors read as zeros. It is enough to compile everything but weights once more.
-func Source(c *format.Container) (*gguf.Set, error) {
+// were set aside. All other tensors read as zeros. It is enough to compile everything but weights once more. Reading fails
+// when ctx ends.
+func Source(ctx context.Context, c *format.Container) (*gguf.Set, error) {
 	files, err := c.SourceFiles()
 	if err != nil {
 		return nil, err
@@ -18,7 +20,7 @@ func Source(c *format.Container) (*gguf.Set, error) {
 	readers := make([]io.ReaderAt, len(files))
 	sizes := make([]int64, len(files))
 	for i, f := range files {
-		readers[i], sizes[i] = &sourceReader{prefix{f.Header, int64(f.Length)}, c, f.Gaps, nil}, int64(f.Length)
+		readers[i], sizes[i] = &sourceReader{prefix{f.Header, int64(f.Length)}, ctx, c, f.Gaps, nil}, int64(f.Length)
 	}
 	set, err := gguf.OpenReaders(readers, sizes)
 	if err != nil {
@@ -41,6 +43,7 @@ func Source(c *format.Container) (*gguf.Set, error) {
 // sourceReader reads a source file as far as it is known.
 type sourceReader struct {
 	prefix
+	ctx   context.Context
 	c     *format.Container
 	gaps  []format.Gap
 	aside []aside
@@ -54,6 +57,9 @@ type aside struct {
 
 // ReadAt fills b with what is known and zeros elsewhere.
 func (r *sourceReader) ReadAt(b []byte, off int64) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := r.prefix.ReadAt(b, off)
 	if n == 0 {
 		return n, err
@@ -64,20 +70,28 @@ func (r *sourceReader) ReadAt(b []byte, off int64) (int, error) {
 		}
 	}
 	for _, a := range r.aside {
-		at := a.offset
-		for p := range a.t.Slots {
-			size := a.t.PartBytes(p)
-			if at < uint64(off)+uint64(n) && uint64(off) < at+size {
-				part := make([]byte, min(size, 64<<20))
-				if _, err := r.c.ReadAt(part, int64(r.c.Slots.At(int(a.t.FirstSlot+p)).Offset+a.t.SlotOffset)); err != nil {
-					return 0, err
-				}
-				overlay(b[:n], uint64(off), part, at)
-			}
-			at += size
+		if err := r.readAside(b[:n], uint64(off), &a); err != nil {
+			return 0, err
 		}
 	}
 	return n, err
+}
+
+// readAside reads that part of a tensor which falls into b, which lies at off.
+func (r *sourceReader) readAside(b []byte, off uint64, a *aside) error {
+	at := a.offset
+	for p := range a.t.Slots {
+		size := a.t.PartBytes(p)
+		from, to := max(at, off), min(at+size, off+uint64(len(b)))
+		if from < to {
+			in := r.c.Slots.At(int(a.t.FirstSlot+p)).Offset + a.t.SlotOffset + from - at
+			if k, err := r.c.ReadAt(b[from-off:to-off], int64(in)); uint64(k) < to-from {
+				return fmt.Errorf("reading %d bytes at %d: %w", to-from, in, err)
+			}
+		}
+		at += size
+	}
+	return nil
 }
 
 // overlay copies that part of data, which lies at from, that falls into b, which lies at off.
