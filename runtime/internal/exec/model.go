@@ -58,13 +58,15 @@ type Model struct {
 	positions int // below which positions must lie: rows of the smallest table that is read by position
 	set       string
 	entry     func(id int) // region, made a value once
+	between   func(id int) // meeting, likewise
 }
 
 // step is a piece of the program between two barriers. Every worker calls run; pieces are handed out by next.
 type step struct {
 	run      func(w *worker, next *sched.Counter)
-	selected bool // runs over the selected rows
-	back     int  // last step of a loop: how many steps to go back while blocks follow
+	row      func(w *worker, row int) // the same for one row, where that is too little to be shared; nil elsewhere
+	selected bool                     // runs over the selected rows
+	back     int                      // last step of a loop: how many steps to go back while blocks follow
 }
 
 // worker is what one worker has to itself.
@@ -74,6 +76,8 @@ type worker struct {
 	source  []byte             // one source row
 	tile    []byte             // one tile row read from the file
 	turn    int                // blocks begun in this run, see stream.go
+	done    int                // the step just done
+	upto    int                // the step that all workers do next, see region
 	scratch []float32          // outputs of a chunk before the epilogue
 	args    kernels.MatMulArgs // of the call under way: kernels are called through variables, so that a block on the stack would go to the heap
 	attend  attendScratch
@@ -131,7 +135,7 @@ func New(c Config) (*Model, error) {
 		return nil, err
 	}
 	m.next = make([]sched.Counter, len(m.steps))
-	m.entry = m.region
+	m.entry, m.between = m.region, m.meeting
 	for i := range m.work {
 		m.work[i].calls = make([]uint64, len(m.names)+8)
 	}

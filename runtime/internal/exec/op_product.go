@@ -72,25 +72,21 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 		}
 		total += w.layout.TileRows(parts[i].rows) * w.stride
 	}
-	// Four pieces for each worker even out what other programs do to one of them.
-	target := max(min(total/(4*m.pool.Workers()), pieceBytes), pieceMinBytes)
-	if m.pool.Workers() == 1 {
-		target = pieceBytes
-	}
 	var pieces []piece
 	widest := 0
 	for i := range parts {
 		q := &parts[i]
 		l := q.w.layout
-		step := max((target+q.w.stride-1)/q.w.stride, 1)
 		for j, s := range q.w.parts {
 			// The tiles of the slot that hold rows of the part; its first row is the first of a tile.
 			first, last := max(0, q.from-s.row0)/l.Rows, min(s.tiles, l.TileRows(max(0, q.from+q.rows-s.row0)))
-			for t := first; t < last; t += step {
-				n := min(step, last-t)
+			for t := first; t < last; {
+				n := min(max(m.pieceBytes(total)/q.w.stride, 1), last-t)
 				c := piece{of: q, part: j, tile: t, row0: s.row0 + t*l.Rows - q.from, tiles: n}
 				c.rows = min(n*l.Rows, q.rows-c.row0)
 				pieces = append(pieces, c)
+				t += n
+				total -= n * q.w.stride
 				if q.inScratch() {
 					widest = max(widest, q.width(n))
 				}
@@ -103,6 +99,15 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 	run := func(w *worker, i, r, n int) { m.multiply(w, &pieces[i], in, r, n) }
 	m.pieces(selected, len(pieces), func(i int) (*weight, int) { return pieces[i].of.w, pieces[i].part }, run)
 	return nil
+}
+
+// pieceBytes is the size of a piece when so many bytes of a step's weights are left: the pieces become smaller, so that the workers, whatever else the system does to one of them,
+// end a step together.
+func (m *Model) pieceBytes(left int) int {
+	if workers := m.pool.Workers(); workers > 1 {
+		return max(min(left/(2*workers), pieceBytes), pieceMinBytes)
+	}
+	return pieceBytes
 }
 
 // pieces adds the step, or the loop, that computes n pieces of dense products; partOf gives a piece's weight and part, run multiplies it with a block of rows.

@@ -66,10 +66,13 @@ func (m *Model) Run(b Batch) error {
 			return err
 		}
 	}
-	for i := range m.next {
-		m.next[i].Reset()
+	err := m.pool.Run(m.entry)
+	if err != nil { // counters are left as they were
+		for i := range m.next {
+			m.next[i].Reset()
+		}
 	}
-	return m.pool.Run(m.entry)
+	return err
 }
 
 // Whole says that rows see later positions: all tokens of a session must be in one batch.
@@ -82,22 +85,42 @@ func (m *Model) Whole() bool {
 	return false
 }
 
-// region is what every worker does for one batch: the program from top to bottom.
+// region is what every worker does for one batch: the program from top to bottom. Steps that would give a single row to a single worker are left to the one who comes last to the
+// meeting before them.
 func (m *Model) region(id int) {
 	w := &m.work[id]
 	w.turn = 0
-	for i := 0; i < len(m.steps); i++ {
+	for i := 0; i < len(m.steps); {
 		s := &m.steps[i]
 		if s.selected && len(m.chosen) == 0 {
 			return
 		}
 		s.run(w, &m.next[i])
-		if !m.pool.Barrier() {
+		w.done, w.upto = i, m.alone(i+1)
+		if !m.pool.Meet(id, m.between) {
 			return
 		}
-		if s.back != 0 && m.more[w.turn&1] {
-			i -= s.back
+		i = w.upto
+		if back := m.steps[i-1].back; back != 0 && m.more[w.turn&1] {
+			i -= back
 		}
+	}
+}
+
+// alone gives the end of the run of steps from step i on that one worker does.
+func (m *Model) alone(i int) int {
+	for i < len(m.steps) && m.steps[i-1].back == 0 && m.steps[i].row != nil && m.count(m.steps[i].selected) == 1 {
+		i++
+	}
+	return i
+}
+
+// meeting is what the worker who ends a step as the last one does before the others go on.
+func (m *Model) meeting(id int) {
+	w := &m.work[id]
+	m.next[w.done].Reset()
+	for i := w.done + 1; i < w.upto; i++ {
+		m.steps[i].row(w, 0)
 	}
 }
 
@@ -203,7 +226,11 @@ func (m *Model) eachRow(selected bool, f func(w *worker, row int)) {
 			f(w, r)
 		}
 	})
+	m.steps[len(m.steps)-1].row = f
 }
+
+// spanAlone is the number of elements up to which a single row is not worth parting: a barrier takes as long as some thousand elements.
+const spanAlone = 2048
 
 // eachSpan is the step that does one thing per row and range of elements, for element-wise work: the row is cut in spans (multiples of 64 elements) when there are
 // fewer rows than workers.
@@ -225,4 +252,7 @@ func (m *Model) eachSpan(selected bool, length int, f func(w *worker, row, from,
 			f(w, i/spans, from, min(from+size, length))
 		}
 	})
+	if length <= spanAlone {
+		m.steps[len(m.steps)-1].row = func(w *worker, row int) { f(w, row, 0, length) }
+	}
 }

@@ -33,9 +33,10 @@ type line struct {
 }
 
 // Spin limits, in polls of an atomic (about a nanosecond each when it lies in the poller's cache). Inside a region the other workers are at work, so a worker polls
-// for long; between regions it parks soon, so that an idle process costs nothing.
+// for long; between regions it parks soon, so that an idle process costs nothing. Yielding is for pools larger than the number of processors: a worker has a thread
+// of its own, which a yield puts to sleep and wakes again, and that takes longer than most steps.
 const (
-	spinsBeforeYield = 1 << 12
+	spinsBeforeYield = 1 << 16
 	spinsBeforePark  = 1 << 17
 )
 
@@ -103,12 +104,21 @@ func (p *Pool) Run(f func(w int)) error {
 }
 
 // Barrier waits until every worker of the region has reached it. It reports false when a worker has panicked: the caller must return at once.
-func (p *Pool) Barrier() bool {
+func (p *Pool) Barrier() bool { return p.Meet(0, nil) }
+
+// Meet is a Barrier for worker w at which the worker who comes last calls last before anyone goes on: what one worker has to do between two steps then costs no barrier of its own.
+func (p *Pool) Meet(w int, last func(w int)) bool {
 	if p.n == 1 {
+		if last != nil {
+			last(w)
+		}
 		return true
 	}
 	g := p.sense.v.Load()
 	if p.arrived.v.Add(1) == uint32(p.n) {
+		if last != nil {
+			last(w)
+		}
 		p.arrived.v.Store(0)
 		p.sense.v.Store(g + 1)
 		return p.failed.v.Load() == 0
