@@ -204,7 +204,13 @@ func (m *Model) bindMatMul(w *weight) error {
 	if err != nil {
 		return fmt.Errorf("tensor %s: %w", w.Name, err)
 	}
-	w.mm, w.counter = mm, m.counter(mm.Name)
+	w.mm = mm
+	for _, v := range mm.Variants {
+		w.counter = append(w.counter, m.counter(v.Name))
+	}
+	if len(w.counter) == 0 {
+		w.counter = []int{m.counter(mm.Name)}
+	}
 	return nil
 }
 

@@ -322,7 +322,7 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 	for i := range list {
 		tiles = max(tiles, list[i].tiles())
 	}
-	step := min(max(pieceBytes/w0.stride, 1), tiles)
+	step := min(w0.wholeGroups(max(pieceBytes/w0.stride, 1)), tiles)
 	cuts := (tiles + step - 1) / step
 	if in.typ == format.ElemQ8X2 {
 		for i := range m.work {
@@ -366,8 +366,7 @@ func (m *Model) expertPiece(w *worker, q *expertProduct, in *buffer, top, x, t0,
 	} else {
 		a.Y, a.YStride = unsafe.Add(entry(q.out, top, first), 4*row0), q.out.stride/uintptr(top)
 	}
-	q.w.mm.Func(a)
-	w.calls[q.w.counter]++
+	q.w.multiply(w, a)
 	if !fine {
 		return
 	}

@@ -24,7 +24,7 @@ func (m *Model) bindHeadMatMul(p *format.HeadMatMulParams, selected bool) error 
 		return err
 	}
 	rows := int(w.Rows) / heads
-	step := max(pieceBytes/w.stride, 1)
+	step := w.wholeGroups(max(pieceBytes/w.stride, 1))
 	var pieces []headPiece
 	for j, s := range w.parts {
 		for t := 0; t < s.tiles; {
@@ -63,8 +63,7 @@ func (m *Model) multiplyHead(k *worker, w *weight, c *headPiece, in, out *buffer
 		a.XStride, a.N = a.XStride/2, 2*n
 		a.Y, a.YStride = unsafe.Pointer(unsafe.SliceData(k.scratch)), uintptr(4*rows)
 	}
-	w.mm.Func(a)
-	k.calls[w.counter]++
+	w.multiply(k, a)
 	for i := range n {
 		y := out.f32(r0 + i)[c.row0 : c.row0+rows]
 		if p.Fine {

@@ -81,7 +81,7 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 			// The tiles of the slot that hold rows of the part; its first row is the first of a tile.
 			first, last := max(0, q.from-s.row0)/l.Rows, min(s.tiles, l.TileRows(max(0, q.from+q.rows-s.row0)))
 			for t := first; t < last; {
-				n := min(max(m.pieceBytes(total)/q.w.stride, 1), last-t)
+				n := min(q.w.wholeGroups(max(m.pieceBytes(total)/q.w.stride, 1)), last-t)
 				c := piece{of: q, part: j, tile: t, row0: s.row0 + t*l.Rows - q.from, tiles: n}
 				c.rows = min(n*l.Rows, q.rows-c.row0)
 				pieces = append(pieces, c)
@@ -155,8 +155,7 @@ func (m *Model) multiply(w *worker, c *piece, in *buffer, r0, n int) {
 	if q.fine {
 		a.XStride, a.YStride, a.N = a.XStride/2, a.YStride/2, 2*n
 	}
-	q.w.mm.Func(a)
-	w.calls[q.w.counter]++
+	q.w.multiply(w, a)
 	if q.bias == nil && q.residual == nil && q.scale == 1 && !q.fine {
 		return
 	}

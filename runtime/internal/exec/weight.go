@@ -24,7 +24,7 @@ type weight struct {
 	stride  int    // bytes of a tile row
 	parts   []part // of a dense matrix: consecutive rows; of an expert tensor: one per expert
 	mm      *kernels.MatMul
-	counter int       // of mm in the receipt
+	counter []int     // of mm's variants in the receipt
 	vec     []float32 // of a vector
 }
 
@@ -85,6 +85,18 @@ func bindWeight(t format.Tensor, slots format.SlotTable, mem Bytes, stream Strea
 		w.parts = append(w.parts, p)
 	}
 	return w, nil
+}
+
+// multiply runs the product and counts the kernel that ran.
+func (w *weight) multiply(k *worker, a *kernels.MatMulArgs) {
+	w.mm.Func(a)
+	k.calls[w.counter[w.mm.Variant(a.N)]]++
+}
+
+// wholeGroups rounds a number of tile rows up to what the kernels take at a time.
+func (w *weight) wholeGroups(tiles int) int {
+	g := max(w.mm.Group, 1)
+	return (tiles + g - 1) / g * g
 }
 
 // sourceRow gives row r of a matrix in source form, in the memory of worker k at most until its next row.
