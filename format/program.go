@@ -122,6 +122,8 @@ const (
 	OpMix        OpKind = 21 // sums of runs with weights
 	OpAffine     OpKind = 22 // product with a vector, and sum
 	OpWKV        OpKind = 23 // RWKV's seventh state update, with state
+	OpPosition   OpKind = 24 // numbers that depend on the position alone
+	OpXIELU      OpKind = 25 // an activation with parameters
 )
 
 // None marks an absent buffer, tensor or table in an operand.
@@ -283,7 +285,9 @@ const (
 	ElementCutoff uint8 = 6
 	// Out[g] = Σ A·B over run g of len(A)/len(Out) elements.
 	ElementDot   uint8 = 7
-	ElementClamp uint8 = 8 // Out = A cut to ±Scale
+	ElementClamp uint8 = 8  // Out = A cut to ±Scale
+	ElementMin   uint8 = 9  // Out = min(A, Scale)
+	ElementDiv   uint8 = 10 // Out = A/B
 )
 
 // ElementParams: see the kinds. Out may be A or B.
@@ -349,6 +353,10 @@ type ExpertsParams struct {
 	Fused bool
 	// WeightIn: the weight multiplies In (that is, the products of Gate and Up before their biases) instead of Down's product.
 	WeightIn bool
+
+	// Version 2. Limit > 0, which needs a gate: Up's product is cut to ±Limit, and act(Gate's) to at most Limit; where LimitIn, Gate's product is cut so before act instead.
+	Limit   float32
+	LimitIn bool
 }
 
 // SoftCapParams: X = Cap·tanh(X/Cap), in place.
@@ -375,6 +383,23 @@ type TemperParams struct {
 	Step    uint32
 	Factors []float32
 	Offset  uint32
+}
+
+// PositionParams: Out[i] = Base[i] + High[i]·⌊position/Step⌋ + Low[i]·(position mod Step), each product and sum rounded. All three are as long as Out.
+type PositionParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	Out             uint32
+	Step            uint32
+	Base, High, Low []float32
+}
+
+// XIELUParams: Out = AlphaP·x² + Beta·x where x = In is above 0, else AlphaN·(e^min(x, Eps) − 1 − x) + Beta·x. Out may be In.
+type XIELUParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	In, Out                   uint32
+	AlphaN, AlphaP, Beta, Eps float32
 }
 
 // ConvParams: Out[c] = act(Σ_k W[c][k]·X_(t−Taps+1+k)[c] + Bias[c]) over the last Taps positions of a session, those before its first being 0. State holds
@@ -475,6 +500,8 @@ type WKVParams struct {
 	Heads, Dim            uint32
 }
 
+func (*PositionParams) Kind() OpKind   { return OpPosition }
+func (*XIELUParams) Kind() OpKind      { return OpXIELU }
 func (*AffineParams) Kind() OpKind     { return OpAffine }
 func (*WKVParams) Kind() OpKind        { return OpWKV }
 func (*ConvParams) Kind() OpKind       { return OpConv }

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"unicode/utf8"
@@ -80,6 +81,10 @@ func NewParams(k OpKind) Params {
 		return new(AffineParams)
 	case OpWKV:
 		return new(WKVParams)
+	case OpPosition:
+		return new(PositionParams)
+	case OpXIELU:
+		return new(XIELUParams)
 	}
 	return nil
 }
@@ -89,6 +94,7 @@ var opNames = map[OpKind]string{
 	OpAttention: "attention", OpActivation: "activation", OpElement: "element", OpSelect: "select", OpRoute: "route",
 	OpExperts: "experts", OpSoftCap: "soft_cap", OpSlice: "slice", OpTemper: "temper",
 	OpConv: "conv", OpScan: "scan", OpDelta: "delta", OpHeadMatMul: "head_matmul", OpJoin: "join", OpMix: "mix", OpAffine: "affine", OpWKV: "wkv",
+	OpPosition: "position", OpXIELU: "xielu",
 }
 
 // String gives the operation's name as messages and the dump spell it.
@@ -101,10 +107,64 @@ func (k OpKind) String() string {
 
 // OpVersion is the newest version of an operation that this package can decode; 0 for unknown kinds. A version fixes the bits of the result.
 func OpVersion(k OpKind) uint16 {
-	if _, ok := opNames[k]; ok {
-		return 1
+	if _, ok := opNames[k]; !ok {
+		return 0
 	}
-	return 0
+	return uint16(1 + len(shorter[k]))
+}
+
+// shorter gives the number of operands of the versions before the newest, of operations that have several: a version adds operands behind those of the one before, and
+// what an older version does not have is zero.
+var shorter = map[OpKind][]int{OpExperts: {21}}
+
+// encodeParams gives the operands as an operation's version has them.
+func encodeParams(o Op) (cbor.RawMessage, error) {
+	b, err := encodeCBOR(o.Params)
+	if err != nil || o.Version > uint16(len(shorter[o.Kind])) {
+		return b, err
+	}
+	have, none, err := operandLists(o.Kind, b)
+	if err != nil {
+		return nil, err
+	}
+	n := shorter[o.Kind][o.Version-1]
+	for i := n; i < len(have); i++ {
+		if !bytes.Equal(have[i], none[i]) {
+			return nil, fmt.Errorf("version %d has %d operands, but a later one is set", o.Version, n)
+		}
+	}
+	return encodeCBOR(have[:n])
+}
+
+// decodeParams reads what encodeParams wrote.
+func decodeParams(o wireOp, p Params) error {
+	b := o.Params
+	if int(o.Version) <= len(shorter[o.Kind]) {
+		have, none, err := operandLists(o.Kind, b)
+		if err != nil {
+			return err
+		}
+		if n := shorter[o.Kind][o.Version-1]; len(have) != n {
+			return fmt.Errorf("%d operands, version %d has %d", len(have), o.Version, n)
+		}
+		if b, err = encodeCBOR(append(have, none[len(have):]...)); err != nil {
+			return err
+		}
+	}
+	return decodeCBOR(b, p)
+}
+
+// operandLists cuts an operand list into its operands, and gives those of an empty one of the newest version.
+func operandLists(k OpKind, b []byte) (have, none []cbor.RawMessage, err error) {
+	empty, err := encodeCBOR(NewParams(k))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := decodeCBOR(empty, &none); err != nil {
+		return nil, nil, err
+	}
+	err = decodeCBOR(b, &have)
+	return have, none, err
 }
 
 // EncodeProgram gives the canonical bytes of a program.
@@ -130,7 +190,7 @@ func EncodeProgram(p *Program) ([]byte, error) {
 		if o.Params == nil || o.Params.Kind() != o.Kind || o.Version == 0 || o.Version > OpVersion(o.Kind) {
 			return nil, programFault(ErrCorrupt, "operation %d: kind %s, version %d, operands %T do not belong together", i, o.Kind, o.Version, o.Params)
 		}
-		b, err := encodeCBOR(o.Params)
+		b, err := encodeParams(o)
 		if err != nil {
 			return nil, programFault(ErrCorrupt, "operation %d (%s): %v", i, o.Kind, err)
 		}
@@ -163,10 +223,10 @@ func DecodeProgram(b []byte) (*Program, error) {
 	}
 	for i, o := range w.Ops {
 		params := NewParams(o.Kind)
-		if params == nil || o.Version > OpVersion(o.Kind) {
+		if params == nil || o.Version == 0 || o.Version > OpVersion(o.Kind) {
 			return nil, programFault(ErrUnsupported, "operation %d is %s, version %d, which this program does not know; use a newer one", i, o.Kind, o.Version)
 		}
-		if err := decodeCBOR(o.Params, params); err != nil {
+		if err := decodeParams(o, params); err != nil {
 			return nil, programFault(ErrCorrupt, "operation %d (%s): %v", i, o.Kind, err)
 		}
 		p.Ops[i] = Op{Kind: o.Kind, Version: o.Version, Params: params}

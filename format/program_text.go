@@ -78,14 +78,23 @@ func OpText(p *Program, tensors Tensors, o Op) string {
 		fmt.Fprintf(&b, " v%d", o.Version)
 	}
 	if o.Params != nil {
-		operandText(&b, p, tensors, o.Kind, reflect.ValueOf(o.Params).Elem())
+		v := reflect.ValueOf(o.Params).Elem()
+		operandText(&b, p, tensors, o.Kind, v, operandCount(o, v))
 	}
 	return b.String()
 }
 
-// operandText writes the fields of an operand list in their order.
-func operandText(b *strings.Builder, p *Program, tensors Tensors, k OpKind, v reflect.Value) {
-	for i := range v.NumField() {
+// operandCount is the number of fields of an operand list, with the blank first one, that the operation's version has.
+func operandCount(o Op, v reflect.Value) int {
+	if s := shorter[o.Kind]; o.Version > 0 && int(o.Version) <= len(s) {
+		return 1 + s[o.Version-1]
+	}
+	return v.NumField()
+}
+
+// operandText writes the first fields of an operand list in their order.
+func operandText(b *strings.Builder, p *Program, tensors Tensors, k OpKind, v reflect.Value, fields int) {
+	for i := range fields {
 		name, f := v.Type().Field(i).Name, v.Field(i)
 		if name == "_" {
 			continue
@@ -97,7 +106,7 @@ func operandText(b *strings.Builder, p *Program, tensors Tensors, k OpKind, v re
 		if f.Kind() == reflect.Slice {
 			for j := range f.Len() {
 				b.WriteString(" {")
-				operandText(b, p, tensors, k, f.Index(j))
+				operandText(b, p, tensors, k, f.Index(j), f.Index(j).NumField())
 				b.WriteString(" }")
 			}
 			continue

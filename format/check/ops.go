@@ -9,7 +9,7 @@ func (k *checker) op(op format.Op) error {
 	if op.Params == nil || op.Params.Kind() != op.Kind {
 		return corrupt("operands %T do not belong to it", op.Params)
 	}
-	if op.Version != 1 {
+	if op.Version == 0 || op.Version > format.OpVersion(op.Kind) {
 		return unsupported("version %d is unknown", op.Version)
 	}
 	var o operands
@@ -62,6 +62,10 @@ func (k *checker) op(op format.Op) error {
 		err = k.affine(p, &o)
 	case *format.WKVParams:
 		err = k.wkv(p, &o)
+	case *format.PositionParams:
+		err = k.position(p, &o)
+	case *format.XIELUParams:
+		err = k.xielu(p, &o)
 	default:
 		return unsupported("kind %d is unknown", op.Kind)
 	}
@@ -325,7 +329,7 @@ func (k *checker) element(p *format.ElementParams, o *operands) error {
 		return err
 	}
 	switch p.Element {
-	case format.ElementAdd, format.ElementMul:
+	case format.ElementAdd, format.ElementMul, format.ElementDiv:
 		if err := k.buffer(p.B, format.ElemF32, n); err != nil {
 			return err
 		}
@@ -340,7 +344,7 @@ func (k *checker) element(p *format.ElementParams, o *operands) error {
 		o.read(p.A, p.B)
 		o.write(p.Out, p.A)
 		return nil
-	case format.ElementScale, format.ElementCutoff, format.ElementClamp:
+	case format.ElementScale, format.ElementCutoff, format.ElementClamp, format.ElementMin:
 		if p.Element == format.ElementClamp && !(p.Scale > 0) {
 			return corrupt("a bound of %g", p.Scale)
 		}
@@ -431,13 +435,15 @@ func (k *checker) expertsOp(p *format.ExpertsParams, o *operands) error {
 		return corrupt("gate, up and down do not share the slots of their experts")
 	case top == 0 || top > MaxTop:
 		return corrupt("%d choices per row", top)
-	case !gated && (p.Act == format.ActSwigluOAI || p.GateOut != format.None || p.GateScale != format.None || p.GateBias != format.None):
+	case p.Limit < 0 || p.LimitIn && p.Limit == 0 || p.Limit > 0 && p.Act == format.ActSwigluOAI:
+		return corrupt("a limit of %g", p.Limit)
+	case !gated && (p.Limit != 0 || p.Act == format.ActSwigluOAI || p.GateOut != format.None || p.GateScale != format.None || p.GateBias != format.None):
 		return corrupt("there is no gate, but something that needs one")
 	case !tiles(&up) || !tiles(&down):
 		return unsupported("tiles of %d and %d rows in experts", up.TileRows, down.TileRows)
 	}
 	in, inner := k.form(p.In, upFloat), k.form(p.Hidden, downFloat)
-	if err := first(activation(p.Act), k.buffer(p.In, in, up.Cols), k.buffer(p.Route, format.ElemRoute, top), k.output(p.Out, &down, down.Rows)); err != nil {
+	if err := first(activation(p.Act), finite(p.Limit), k.buffer(p.In, in, up.Cols), k.buffer(p.Route, format.ElemRoute, top), k.output(p.Out, &down, down.Rows)); err != nil {
 		return err
 	}
 	if experts := k.experts[p.Route]; uint64(experts) != up.Count {

@@ -185,3 +185,19 @@ func (k *checker) dot(p *format.ElementParams, o *operands) error {
 	o.write(p.Out)
 	return first(k.buffer(p.A, format.ElemF32, n), k.buffer(p.B, format.ElemF32, n), k.buffer(p.Out, format.ElemF32, runs), finite(p.Scale))
 }
+
+func (k *checker) position(p *format.PositionParams, o *operands) error {
+	n := k.length(p.Out)
+	if p.Step == 0 || n > MaxFactors || uint64(len(p.Base)) != n || uint64(len(p.High)) != n || uint64(len(p.Low)) != n {
+		return corrupt("%d elements of %d, %d and %d numbers, steps of %d positions", n, len(p.Base), len(p.High), len(p.Low), p.Step)
+	}
+	o.write(p.Out)
+	return first(k.allRows(), finite(p.Base...), finite(p.High...), finite(p.Low...), k.buffer(p.Out, format.ElemF32, n))
+}
+
+func (k *checker) xielu(p *format.XIELUParams, o *operands) error {
+	n := k.length(p.In)
+	o.read(p.In)
+	o.write(p.Out, p.In)
+	return first(finite(p.AlphaN, p.AlphaP, p.Beta, p.Eps), k.buffer(p.In, format.ElemF32, n), k.buffer(p.Out, format.ElemF32, n))
+}

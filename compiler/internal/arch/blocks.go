@@ -23,23 +23,23 @@ type Attn struct {
 	LateNorm  bool // those norms come after the rotation
 	ValNorm   bool // values are normed too, without weight
 
-	All        bool                 // later positions are seen too
-	Reach      uint32               // how far, before and behind; 0: all
-	SubNorm    string               // norm of the result before the output matrix
-	Temper     *format.TemperParams // of the queries
-	Dim        uint32               // width of this layer's heads; 0: the model's
-	ValueK     bool                 // where the file has no attn_v, values are the keys before norm and rotation
-	Shared     bool                 // no keys and values of its own: those of layer From
-	From       int
-	Unscale    bool    // scales of the matrices are not used
-	UnscaleQKV bool    // scales of the matrices of queries, keys and values are not used
-	Clamp      float32 // queries, keys and values are cut to ± this; 0: not
-	Bare       bool    // norms of query and key heads without weight
-	Gate       uint8   // function of attn_gate's product, which multiplies the output, element by element or, where it has so few rows, head by head; 0: no gate
-	Alibi      float64 // the linear bias of distance (ALiBi), see linearBias; 0: none
-	Chunked    bool    // the window does not slide: positions from its last multiple on
-	NoBias     bool    // the bias of attn_output is not used
-	Sinks      bool    // attn_sinks, a logit without a value for every head
+	All      bool                 // later positions are seen too
+	Reach    uint32               // how far, before and behind; 0: all
+	SubNorm  string               // norm of the result before the output matrix
+	Temper   *format.TemperParams // of the queries
+	Dim      uint32               // width of this layer's heads; 0: the model's
+	ValueK   bool                 // where the file has no attn_v, values are the keys before norm and rotation
+	Shared   bool                 // no keys and values of its own: those of layer From
+	From     int
+	Unscale  bool    // scales of the matrices are not used
+	PlainQKV bool    // neither biases nor scales of the matrices of queries, keys and values are used
+	Clamp    float32 // queries, keys and values are cut to ± this; 0: not
+	Bare     bool    // norms of query and key heads without weight
+	Gate     uint8   // function of attn_gate's product, which multiplies the output, element by element or, where it has so few rows, head by head; 0: no gate
+	Alibi    float64 // the linear bias of distance (ALiBi), see linearBias; 0: none
+	Chunked  bool    // the window does not slide: positions from its last multiple on
+	NoBias   bool    // the bias of attn_output is not used
+	Sinks    bool    // attn_sinks, a logit without a value for every head
 }
 
 // NoRope is the rope table of a layer without rotation.
@@ -113,7 +113,12 @@ func (b *Builder) SelfAttention(x Value, a Attn) Value {
 // qkv makes queries, keys and values, from a matrix each or from ranges of the rows of attn_qkv. Keys and values are NoValue in a layer that shares those of
 // another.
 func (b *Builder) qkv(x Value, a Attn, nq, nk, nv uint32) (q, k, v Value) {
-	scaled := !a.Unscale && !a.UnscaleQKV
+	scaled := !a.Unscale && !a.PlainQKV
+	if a.PlainQKV {
+		for _, name := range []string{"attn_q", "attn_k", "attn_v", "attn_qkv"} {
+			b.ignore("not used by this architecture", name+".bias", name+".scale")
+		}
+	}
 	if !b.Has("attn_qkv.weight") {
 		q = b.linear(x, "attn_q", nq, scaled)
 		if a.Shared {

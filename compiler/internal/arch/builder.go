@@ -194,9 +194,10 @@ func (b *Builder) VectorOf(name string, dims ...uint64) *gguf.Tensor {
 	return t
 }
 
-// Optional is Vector, or nil if the file has no such tensor.
+// Optional is Vector, or nil if the file has no such tensor or it was set aside.
 func (b *Builder) Optional(name string, n uint32) *gguf.Tensor {
-	if !b.Has(name) {
+	t := b.find(name)
+	if t == nil || b.g.Uses[t] != nil && b.g.Uses[t].Roles == RoleAside {
 		return nil
 	}
 	return b.Vector(name, n)

@@ -6,7 +6,7 @@ var _ = register("ernie4_5", ernie45)
 
 // ernie45 is ERNIE 4.5, dense: as llama.
 func ernie45(b *Builder) {
-	a := Attn{Rope: b.RopeTable(b.Rotation())}
+	a := Attn{Rope: b.RopeTable(b.Rotation()), NoBias: true}
 	x := b.Embed(1)
 	b.Layers(func(int) {
 		x = b.Add(b.SelfAttention(b.Norm(x, "attn_norm.weight"), a), x)

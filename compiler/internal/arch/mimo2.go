@@ -17,7 +17,7 @@ func mimo2(b *Builder) {
 	m := Moe{Act: format.ActSiLU, Func: format.RouteSigmoid, Renormalise: true, Scale: b.WeightScale(), Width: b.ExpertFF(), Choice: true}
 	x := b.Embed(1)
 	b.Layers(func(i int) {
-		a := Attn{Rope: b.RopeTable(full), NeoX: true, NoBias: true, Sinks: b.Has("attn_sinks.weight")}
+		a := Attn{Rope: b.RopeTable(full), NeoX: true, NoBias: true, PlainQKV: true, Sinks: b.Has("attn_sinks.weight")}
 		if swa[i] {
 			a.Rope, a.Window = b.RopeTable(near), window
 		}

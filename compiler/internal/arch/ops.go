@@ -53,14 +53,10 @@ func (b *Builder) linear(x Value, prefix string, rows uint32, scaled bool) Value
 	return y
 }
 
-// biased is linear, but the bias is added before scaling. A bias that was set aside is not used.
+// biased is linear, but the bias is added before scaling.
 func (b *Builder) biased(x Value, prefix string, rows uint32, scaled bool) Value {
 	w := b.Matrix(prefix+".weight", b.width(x), rows)
-	var bias *gguf.Tensor
-	if t := b.find(prefix + ".bias"); t != nil && (b.g.Uses[t] == nil || b.g.Uses[t].Roles != RoleAside) {
-		bias = b.Vector(prefix+".bias", rows)
-	}
-	return b.matmul(x, w, bias, shortName(prefix), b.scaleOf(prefix, scaled))
+	return b.matmul(x, w, b.Optional(prefix+".bias", rows), shortName(prefix), b.scaleOf(prefix, scaled))
 }
 
 // scaleOf is the factor prefix.scale, 1 if there is none or it is not used.

@@ -18,6 +18,7 @@ func qwen2vl(b *Builder) {
 	}
 	r := b.Rotation()
 	b.sections(&r, false)
+	b.ignore("bias that this architecture does not use", "output.bias")
 	a := Attn{Rope: b.RopeTable(r), NeoX: true}
 	x := b.Embed(1)
 	b.Layers(func(int) {

@@ -104,7 +104,7 @@ func New(c Config) (*Model, error) {
 		if s.Kind != format.StateKV {
 			return nil, fmt.Errorf("%w: state kind %d", format.ErrUnsupported, s.Kind)
 		}
-		shapes[i] = kv.Shape{KVHeads: int(s.KVHeads), KeyDim: int(s.KeyDim), ValDim: int(s.ValDim), Window: int(s.Window), Eight: c.KV8}
+		shapes[i] = kv.Shape{KVHeads: int(s.KVHeads), KeyDim: int(s.KeyDim), ValDim: int(s.ValDim), Window: int(s.Window), Eight: c.KV8 && !keyPositions(c.Program)}
 	}
 	m.store = kv.NewStore(shapes)
 	used, whole := map[uint32]bool{}, map[uint32]bool{}

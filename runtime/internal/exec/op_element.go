@@ -169,6 +169,14 @@ func (m *Model) bindElement(p *format.ElementParams, selected bool) error {
 		m.eachSpan(selected, out.len, func(_ *worker, r, from, to int) {
 			clamp(out.f32(r)[from:to], a.f32(r)[from:to], p.Scale)
 		})
+	case format.ElementDiv:
+		m.eachSpan(selected, out.len, func(_ *worker, r, from, to int) {
+			divide(out.f32(r)[from:to], a.f32(r)[from:to], b.f32(r)[from:to])
+		})
+	case format.ElementMin:
+		m.eachSpan(selected, out.len, func(_ *worker, r, from, to int) {
+			atMost(out.f32(r)[from:to], a.f32(r)[from:to], p.Scale)
+		})
 	case format.ElementDot:
 		run := a.len / out.len
 		m.eachRow(selected, func(_ *worker, r int) {
@@ -309,5 +317,21 @@ func clamp(y, x []float32, bound float32) {
 			v = -bound
 		}
 		y[i] = v
+	}
+}
+
+// atMost cuts x to at most bound; a NaN stays one.
+func atMost(y, x []float32, bound float32) {
+	for i, v := range x {
+		if v > bound {
+			v = bound
+		}
+		y[i] = v
+	}
+}
+
+func divide(y, a, b []float32) {
+	for i, v := range a {
+		y[i] = v / b[i]
 	}
 }

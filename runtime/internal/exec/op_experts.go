@@ -98,6 +98,24 @@ type experts struct {
 	selected       bool
 	width          int // hidden elements of an expert
 	weightIn       bool
+	limit          float32 // of gate and up, 0: none
+	limitIn        bool    // of the gate before its function
+}
+
+// gated makes g the function of the gate times up.
+func (e *experts) gated(m *Model, g, u []float32) {
+	if e.limit > 0 {
+		clamp(u, u, e.limit)
+		if e.limitIn {
+			atMost(g, g, e.limit)
+		} else {
+			m.vec.ActMul(g, g, nil, e.act)
+			atMost(g, g, e.limit)
+			m.vec.Mul(g, g, u)
+			return
+		}
+	}
+	m.vec.ActMul(g, g, u, e.act)
 }
 
 // adjust are the factors and biases of one product, by expert; nil: none.
@@ -141,6 +159,7 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 		hidden /= 2
 	}
 	e.width, e.weightIn = hidden, p.WeightIn
+	e.limit, e.limitIn = p.Limit, p.LimitIn
 	gates, ups, downs := adjust{m.vector(p.GateScale), m.vector(p.GateBias)}, adjust{m.vector(p.UpScale), m.vector(p.UpBias)}, adjust{m.vector(p.DownScale), m.vector(p.DownBias)}
 	for _, w := range []*weight{e.gate, e.up, e.down} {
 		if w == nil {
@@ -220,7 +239,7 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 			ups.apply(m, u[:hidden], x)
 			if e.gateOut != nil {
 				gates.apply(m, g[:hidden], x)
-				m.vec.ActMul(g, g, u, e.act)
+				e.gated(m, g, u)
 			} else {
 				m.vec.ActMul(g, g, nil, e.act)
 			}

@@ -197,6 +197,10 @@ func (m *Model) bindOps() error {
 			err = m.bindHeadMatMul(p, selected)
 		case *format.JoinParams:
 			err = m.bindJoin(p, selected)
+		case *format.PositionParams:
+			err = m.bindPosition(p)
+		case *format.XIELUParams:
+			err = m.bindXIELU(p, selected)
 		case *format.AffineParams:
 			err = m.bindAffine(p, selected)
 		case *format.WKVParams:
