@@ -134,7 +134,7 @@ func (f *found) fetchSource(ctx context.Context, c *cli.Command, dir string) (st
 // compare holds what was compiled against what was published.
 func (f *found) compare(rep *compiler.Report) (string, error) {
 	if rep.Root == [32]byte(f.Container.Root) {
-		sum, err := fileSHA256(rep.Output)
+		sum, _, err := fileSHA256(rep.Output)
 		if err != nil {
 			return "", err
 		}
@@ -149,15 +149,15 @@ func (f *found) compare(rep *compiler.Report) (string, error) {
 	return "", fmt.Errorf("%s: %w: root digest %x, published is %s; jnsc repro says where", rep.Output, errDiffers, rep.Root, f.Container.Root)
 }
 
-func fileSHA256(path string) (d manifests.Digest, err error) {
+func fileSHA256(path string) (d manifests.Digest, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return d, err
+		return d, 0, err
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return d, err
+	if size, err = io.Copy(h, f); err != nil {
+		return d, 0, err
 	}
-	return manifests.Digest(h.Sum(nil)), nil
+	return manifests.Digest(h.Sum(nil)), size, nil
 }

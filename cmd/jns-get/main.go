@@ -48,13 +48,13 @@ func root() *cli.Command {
 		EnableShellCompletion: true,
 		Description: "Prints the path of the file. It appears under its name only when it was proved; what an interrupted call fetched is used by the\n" +
 			"next one. Addresses: https://…, http:// of this machine, file:PATH, hf:ORG/REPO/FILE@REVISION (the hub is HF_ENDPOINT, the token\n" +
-			"HF_TOKEN), oci:HOST/REPOSITORY:TAG (JNS_OCI_USERNAME, JNS_OCI_PASSWORD).\n\n" +
+			"HF_TOKEN), oci:HOST/REPOSITORY:TAG, with #FILE for one of several (JNS_OCI_USERNAME, JNS_OCI_PASSWORD).\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 the input is corrupt, 4 the input is fine but unsupported, 5 verification failed,\n" +
 			"130 interrupted.",
 		Flags:  append(append(manifestFlags(), sourceFlags()...), bareFlags()...),
 		Action: getAction,
 		Commands: []*cli.Command{
-			listCommand(), infoCommand(), verifyCommand(), repairCommand(), compileCommand(),
+			listCommand(), infoCommand(), verifyCommand(), repairCommand(), compileCommand(), pushCommand(),
 		},
 	}
 }

@@ -102,6 +102,13 @@ func siblingOf(place, name, suffix string) string {
 		u.RawQuery, u.Fragment = "", ""
 		place = u.String()
 	}
+	if strings.HasPrefix(place, "oci:") { // another layer of the artifact
+		artifact, title, _ := strings.Cut(place, "#")
+		if name == "" {
+			name = title
+		}
+		return artifact + "#" + name + suffix
+	}
 	rev := ""
 	if strings.HasPrefix(place, "hf:") {
 		if i := strings.LastIndexByte(place, '@'); i >= 0 {

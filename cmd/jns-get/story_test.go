@@ -9,7 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"aead.dev/minisign"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -27,9 +29,10 @@ func TestMain(m *testing.M) {
 }
 
 // TestStories runs what a user could type, failures included: testdata/*.txtar. $PUB is a directory with a container of the repository's tiny model, its source and its
-// manifest, signed; $URL serves it; $KEY is the file of the public key.
+// manifest, signed; $URL serves it; $KEY is the file of the public key; $REGISTRY is an OCI registry. jnsc can be called too.
 func TestStories(t *testing.T) {
 	dir := publish(t)
+	reg := newRegistry(t)
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata",
 		UpdateScripts: *update,
@@ -37,14 +40,14 @@ func TestStories(t *testing.T) {
 			s := httptest.NewServer(http.FileServer(http.Dir(dir)))
 			e.Defer(s.Close)
 			for k, v := range map[string]string{"PUB": filepath.ToSlash(dir), "URL": s.URL, "KEY": filepath.Join(dir, "us.pub"), "OTHER": filepath.Join(dir, "them.pub"), "NO_COLOR": "1",
-				"HF_ENDPOINT": s.URL, "HOME": e.WorkDir, "XDG_CONFIG_HOME": e.WorkDir} {
+				"HF_ENDPOINT": s.URL, "REGISTRY": strings.TrimPrefix(reg.URL, "http://"), "HOME": e.WorkDir, "XDG_CONFIG_HOME": e.WorkDir} {
 				e.Setenv(k, v)
 			}
 			sum, err := os.ReadFile(filepath.Join(dir, "sha256"))
 			e.Setenv("SHA256", string(sum))
 			return err
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "flip": flip},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "flip": flip, "serve": serve},
 	})
 }
 
@@ -60,7 +63,9 @@ func publish(t *testing.T) string {
 	out := filepath.Join(dir, "jns-tiny.portable.jns")
 	_, err := compiler.Compile(t.Context(), compiler.Options{Source: source, Output: out, Target: "portable"})
 	check(err)
-	build := filepath.Join(t.TempDir(), "jnsc")
+	bin := t.TempDir()
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	build := filepath.Join(bin, "jnsc")
 	check(exec.Command("go", "build", "-o", build, "../jnsc").Run())
 	_, private, err := minisign.GenerateKey(nil)
 	check(err)
@@ -87,6 +92,15 @@ func publish(t *testing.T) string {
 	check(os.MkdirAll(hub, 0o777))
 	check(os.Symlink(out, filepath.Join(hub, "jns-tiny.portable.jns")))
 	return dir
+}
+
+var zeroTime time.Time
+
+// serve DIR: a static server of the directory, whose address is $SITE.
+func serve(ts *testscript.TestScript, _ bool, args []string) {
+	s := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
+	ts.Defer(s.Close)
+	ts.Setenv("SITE", s.URL)
 }
 
 // exits CODE COMMAND…: the command ends with the exit code.

@@ -48,7 +48,7 @@ func root() *cli.Command {
 		},
 		Commands: []*cli.Command{
 			compileCommand(), inspectCommand(), explainCommand(), verifyCommand(), restoreCommand(), dumpCommand(), diffCommand(), targetsCommand(),
-			publishCommand(), reproCommand(),
+			keygenCommand(), publishCommand(), reproCommand(),
 		},
 	}
 }

@@ -24,6 +24,7 @@ type ociRemote struct {
 	name   string
 	ref    registry.Reference
 	file   string // title of the layer
+	exact  bool   // the title was named: a single layer of another title will not do
 	plain  bool
 	client *auth.Client
 	stall  time.Duration
@@ -34,31 +35,42 @@ type ociRemote struct {
 
 const maxOCIManifest = 4 << 20
 
-// parseOCI reads HOST/REPOSITORY:TAG or @DIGEST, and after # the title of the layer, if it is not the name of the file. JNS_OCI_USERNAME and JNS_OCI_PASSWORD go to the
-// registry, and to the token service that it names over https.
-func parseOCI(text, name string, client *http.Client, o *Options) (remote, error) {
-	text = strings.TrimPrefix(text, "//")
-	text, title, ok := strings.Cut(text, "#")
-	if !ok {
-		title = name
-	}
-	ref, err := registry.ParseReference(text)
+// registryOf reads HOST/REPOSITORY:TAG or @DIGEST and makes a client for it. JNS_OCI_USERNAME and JNS_OCI_PASSWORD go to the registry, and to the token service that it
+// names over https.
+func registryOf(text string, client *http.Client, o *Options) (ref registry.Reference, a *auth.Client, local bool, err error) {
+	ref, err = registry.ParseReference(text)
 	if err != nil || ref.Reference == "" || strings.Contains(text, "..") {
-		return nil, fmt.Errorf("%w: oci:%s is not of the form oci:HOST/REPOSITORY:TAG", ErrRefused, clip(text))
+		return ref, nil, false, fmt.Errorf("%w: oci:%s is not of the form oci:HOST/REPOSITORY:TAG", ErrRefused, clip(text))
 	}
 	host := ref.Host()
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	local := loopback(strings.Trim(host, "[]"))
-	a := &auth.Client{Client: client, Cache: auth.NewCache(), ClientID: "jns-get"}
+	local = loopback(strings.Trim(host, "[]"))
+	a = &auth.Client{Client: client, Cache: auth.NewCache(), ClientID: "jns-get"}
 	if local {
 		a.BlockedRealmPrefixes = []netip.Prefix{} // its token service is on this machine too
 	}
 	if user, pass := o.Getenv("JNS_OCI_USERNAME"), o.Getenv("JNS_OCI_PASSWORD"); user != "" || pass != "" {
 		a.Credential = auth.StaticCredential(ref.Host(), auth.Credential{Username: user, Password: pass})
 	}
-	return &ociRemote{name: "oci:" + clip(text), ref: ref, file: title, plain: local, client: a, stall: o.Stall}, nil
+	return ref, a, local, nil
+}
+
+// parseOCI reads the address of an artifact, and after # the title of the layer, if it is not the name of the file.
+func parseOCI(text, name string, client *http.Client, o *Options) (remote, error) {
+	text, title, exact := strings.Cut(strings.TrimPrefix(text, "//"), "#")
+	shown := text
+	if exact {
+		shown += "#" + title
+	} else {
+		title = name
+	}
+	ref, a, local, err := registryOf(text, client, o)
+	if err != nil {
+		return nil, err
+	}
+	return &ociRemote{name: "oci:" + clip(shown), ref: ref, file: title, exact: exact, plain: local, client: a, stall: o.Stall}, nil
 }
 
 func (r *ociRemote) String() string { return r.name }
@@ -73,6 +85,15 @@ func (r *ociRemote) open(ctx context.Context, from, to int64, validator string) 
 		b.validator = "" // a blob is named by its digest: it cannot change
 	}
 	return b, err
+}
+
+// whole reads a layer that is a short document.
+func (r *ociRemote) whole(ctx context.Context, limit int64) ([]byte, error) {
+	h, err := r.layer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return h.whole(auth.AppendRepositoryScope(ctx, r.ref, auth.ActionPull), limit)
 }
 
 // layer finds the blob.
@@ -101,7 +122,7 @@ func (r *ociRemote) layer(ctx context.Context) (*httpRemote, error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, permanentError{fmt.Errorf("the registry's manifest: %w", err)}
 	}
-	d, err := pick(m.Layers, r.file)
+	d, err := pick(m.Layers, r.file, r.exact)
 	if err != nil {
 		return nil, permanentError{err}
 	}
@@ -114,19 +135,23 @@ func (r *ociRemote) layer(ctx context.Context) (*httpRemote, error) {
 	return r.blob, nil
 }
 
-// pick chooses the layer of a title, or the only one. Its digest is what the address is made of, so it is checked first.
-func pick(layers []ocispec.Descriptor, title string) (ocispec.Descriptor, error) {
+// pick chooses the layer of a title, or, unless the title is to be exact, the only one. Its digest is what the address is made of, so it is checked first.
+func pick(layers []ocispec.Descriptor, title string, exact bool) (ocispec.Descriptor, error) {
 	var found []ocispec.Descriptor
 	for _, l := range layers {
 		if l.Annotations[ocispec.AnnotationTitle] == title {
 			found = append(found, l)
 		}
 	}
-	if len(found) == 0 && len(layers) == 1 {
+	if len(found) == 0 && len(layers) == 1 && !exact {
 		found = layers
 	}
 	if len(found) != 1 {
-		return ocispec.Descriptor{}, fmt.Errorf("of the artifact's %d layers %d are called %q; name one after #", len(layers), len(found), clip(title))
+		err := fmt.Errorf("of the artifact's %d layers %d are called %q; name one after #", len(layers), len(found), clip(title))
+		if len(found) == 0 {
+			err = fmt.Errorf("%w: %w", ErrAbsent, err)
+		}
+		return ocispec.Descriptor{}, err
 	}
 	if d := found[0].Digest; d.Validate() != nil || d.Algorithm() != digest.SHA256 {
 		return ocispec.Descriptor{}, fmt.Errorf("%w: %q is no digest of a layer", ErrRefused, clip(string(d)))

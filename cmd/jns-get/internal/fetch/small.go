@@ -22,11 +22,13 @@ func Small(ctx context.Context, address string, limit int64, opt Options) ([]byt
 	if f, ok := r.(*fileRemote); ok {
 		return smallFile(ctx, f, limit)
 	}
-	h, ok := r.(*httpRemote)
+	h, ok := r.(interface {
+		whole(ctx context.Context, limit int64) ([]byte, error)
+	})
 	if !ok {
-		return nil, fmt.Errorf("%w: %s: only https:, hf: and file: addresses hold single documents", ErrRefused, r)
+		return nil, fmt.Errorf("%w: %s holds no documents", ErrRefused, r)
 	}
-	s := &src{remote: h}
+	s := &src{remote: r}
 	for {
 		b, err := h.whole(ctx, limit)
 		if err == nil {
@@ -38,9 +40,9 @@ func Small(ctx context.Context, address string, limit int64, opt Options) ([]byt
 		wait, alive := s.failed(err, &opt)
 		switch {
 		case errors.Is(err, ErrAbsent), errors.Is(err, ErrRefused):
-			return nil, fmt.Errorf("%s: %w", h, err)
+			return nil, fmt.Errorf("%s: %w", r, err)
 		case !alive:
-			return nil, fmt.Errorf("%w: %s: %w", ErrSource, h, err)
+			return nil, fmt.Errorf("%w: %s: %w", ErrSource, r, err)
 		}
 		if err := sleep(ctx, wait); err != nil {
 			return nil, err

@@ -181,7 +181,7 @@ type oci struct {
 	blobs     *server // where blobs lie; nil: here
 }
 
-func registryOf(t *testing.T, data []byte, layers ...map[string]any) *oci {
+func artifactOf(t *testing.T, data []byte, layers ...map[string]any) *oci {
 	o := &oci{data: data}
 	layer := func(title string, b []byte) map[string]any {
 		return map[string]any{"mediaType": "application/vnd.jns", "digest": digest.FromBytes(b).String(), "size": len(b),
@@ -238,7 +238,7 @@ func TestRegistries(t *testing.T) {
 		"blobs on another host": func(o *oci) { o.challenge, o.blobs = bearer, serve(t, data, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := registryOf(t, data)
+			o := artifactOf(t, data)
 			change(o)
 			spec := specFor(t, data, o.ref())
 			_, err := Get(context.Background(), spec, quick())
@@ -259,14 +259,14 @@ func TestHostileRegistriesAreRefused(t *testing.T) {
 		return []map[string]any{{"mediaType": "x", "digest": d, "size": 5, "annotations": map[string]string{"org.opencontainers.image.title": "file.jns"}}}
 	}
 	for _, d := range []string{"sha256:../../../../x", "../x", "sha256:" + strings.Repeat("0", 63), "md5:" + strings.Repeat("0", 32), "", "sha512:" + strings.Repeat("0", 128)} {
-		o := registryOf(t, data, layer(d)...)
+		o := artifactOf(t, data, layer(d)...)
 		spec := specFor(t, data, o.ref())
 		_, err := Get(context.Background(), spec, quick())
 		require.ErrorContains(t, err, "no digest of a layer", d)
 		require.NoFileExists(t, spec.Path)
 	}
 	// A manifest that is not the one its digest names.
-	o := registryOf(t, data)
+	o := artifactOf(t, data)
 	spec := specFor(t, data, strings.Replace(o.ref(), ":v1", "@sha256:"+strings.Repeat("1", 64), 1))
 	_, err := Get(context.Background(), spec, quick())
 	require.ErrorIs(t, err, ErrSource)
