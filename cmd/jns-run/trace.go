@@ -20,7 +20,7 @@ import (
 func cacheSimCommand() *cli.Command {
 	return &cli.Command{
 		Name: "cache-sim", Usage: "replay a routing trace and compare what policies would have read with the optimum", ArgsUsage: "TRACE",
-		Description: "TRACE is what --record-routing wrote. --memory is the memory for experts alone; several sizes may be given.",
+		Description: "TRACE is what --record-routing wrote. --memory is the memory for experts alone; several sizes may be given. Each policy is replayed as it is, and with what a run reads ahead, some of it in vain.",
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "memory", Usage: "memory for experts, such as 2GiB", Required: true},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"}},
@@ -109,7 +109,11 @@ func cacheSim(_ context.Context, c *cli.Command) error {
 	for _, r := range runs {
 		best := r.Policies[len(r.Policies)-1].Bytes
 		for _, p := range r.Policies {
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%.4f\t%.3f\n", jnscli.Size(r.Memory), p.Policy, p.Reads, jnscli.Size(p.Bytes), p.HitRate(), float64(p.Bytes)/float64(max(best, 1)))
+			name := p.Policy
+			if p.Ahead {
+				name += ", reading ahead"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%.4f\t%.3f\n", jnscli.Size(r.Memory), name, p.Reads, jnscli.Size(p.Bytes), p.HitRate(), float64(p.Bytes)/float64(max(best, 1)))
 		}
 	}
 	return w.Flush()
@@ -152,7 +156,14 @@ func stats(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	q := k.Cache
 	fmt.Fprintf(w, "experts\t%d of %d fit; policy %s\n", q.Frames, q.Slots, k.Policy)
 	fmt.Fprintf(w, "read\t%d times, %s; ahead %d, of which %d were used and %d not\n", q.Reads, jnscli.Size(q.Bytes), q.AheadReads, q.AheadUsed, q.AheadUnused)
-	fmt.Fprintf(w, "waited\t%.1f ms\n", q.WaitedMS)
+	for _, p := range []struct {
+		name string
+		engine.StreamPhase
+	}{{"prompts", q.Prompts}, {"tokens", q.Tokens}} {
+		if p.Passes > 0 {
+			fmt.Fprintf(w, "%s\t%d in %.1f ms, of which %.1f were waited for reads; %s read\n", p.name, p.Rows, p.RanMS, p.WaitedMS, jnscli.Size(p.Bytes))
+		}
+	}
 	fmt.Fprintf(w, "hit rate\t%.4f\n", q.HitRate)
 	for l, v := range q.Layers {
 		fmt.Fprintf(w, "  layer %d\t%.4f\n", l, v)

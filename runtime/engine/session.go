@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"jns/runtime/internal/exec"
 	"jns/runtime/internal/kv"
@@ -110,7 +111,12 @@ func (s *Session) eval(ctx context.Context, tokens []int32, want func(i int) boo
 			}
 			s.batch = append(s.batch, exec.Row{Token: t, Cache: s.cache, Pos: first + i, Logits: wanted && each != nil})
 		}
-		if err := e.ran(e.model.Run(s.batch)); err != nil {
+		start := time.Now()
+		err = e.model.Run(s.batch)
+		if e.stream != nil {
+			e.stream.cache.Ran(time.Since(start))
+		}
+		if err = e.ran(err); err != nil {
 			return errors.Join(err, s.forget(before))
 		}
 		s.tokens = append(s.tokens, tokens[from:from+n]...)

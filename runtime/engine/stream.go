@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -46,6 +47,13 @@ var baseMemory uint64 = 28 << 20 // a variable for tests of small models
 
 // streamRoom is the number of largest dense slots that have frames when dense matrices do not fit: one in use, the others being read.
 const streamRoom = 4
+
+// A prompt reads nearly every expert once for each batch, so that large batches read less. One that the user did not ask for grows to streamBatch rows, as long as its arena takes
+// no more than one of streamArena parts of the memory: what it takes is missing for experts when tokens are generated.
+const (
+	streamBatch = 2048
+	streamArena = 5
+)
 
 // planMemory decides what of a container stays in memory. places is nil if everything does. asked: the user granted exactly that much.
 func planMemory(c *format.Container, o Options, memory uint64, asked bool) (memoryPlan, []expert.Place, expert.Plan, uint32, error) {
@@ -166,6 +174,20 @@ func (e *Engine) openStream(o Options, memory uint64) (_ exec.Stream, err error)
 	}
 	if err != nil || places == nil {
 		return nil, err
+	}
+	if o.Batch == 0 && slices.ContainsFunc(places, func(p expert.Place) bool { return !p.Dense }) {
+		for {
+			wide := e.opts
+			wide.Batch *= 2
+			if wide.Batch > min(streamBatch, e.opts.Context) || arenaBytes(e.c.Program, wide, wide.Batch) > plan.Granted/streamArena {
+				break
+			}
+			p, l, f, n, err := planMemory(e.c, wide, memory, o.Memory != 0)
+			if err != nil || l == nil {
+				break
+			}
+			e.opts, plan, places, frames, first = wide, p, l, f, n
+		}
 	}
 	s := &streaming{plan: plan}
 	e.stream = s
@@ -329,10 +351,14 @@ func writeHot(name string, root [32]byte, slots []uint32) {
 	}
 }
 
+// StreamPhase is what passes of one kind did.
+type StreamPhase = expert.Phase
+
 // StreamReceipt says how weights that did not fit were read.
 type StreamReceipt struct {
 	Memory memoryPlan   `json:"memory"`
 	Why    string       `json:"io_why"`
+	Rate   float64      `json:"io_bytes_per_s"` // that this way of reading was measured with; 0: it was not
 	Policy string       `json:"policy"`
 	Verify bool         `json:"verify"`
 	Cache  expert.Stats `json:"cache"`
@@ -343,7 +369,7 @@ func (e *Engine) streamReceipt() *StreamReceipt {
 	if s == nil || s.cache == nil {
 		return nil
 	}
-	r := &StreamReceipt{Memory: s.plan, Why: s.backend.Why, Policy: e.opts.Policy, Verify: e.opts.Verify, Cache: s.cache.Stats()}
+	r := &StreamReceipt{Memory: s.plan, Why: s.backend.Why, Rate: s.backend.Rate, Policy: e.opts.Policy, Verify: e.opts.Verify, Cache: s.cache.Stats()}
 	if r.Policy == "" {
 		r.Policy = expert.PolicyNext
 	}

@@ -37,15 +37,17 @@ func (t *Trace) Slots() (slots int, bytes uint64, passes int) {
 	return len(t.t.Slots), bytes, passes
 }
 
-// Simulate says what each policy would have read with so many bytes for experts, and last what the optimum would that knows the future.
+// Simulate says what each policy would have read with so many bytes for experts, without reading ahead and with it, and last what the optimum would that knows the future.
 func (t *Trace) Simulate(memory uint64) ([]Replayed, error) {
 	var out []Replayed
-	for _, p := range expert.Policies() {
-		r, err := t.t.Replay(p, int64(memory))
-		if err != nil {
-			return nil, err
+	for _, ahead := range []bool{false, true} {
+		for _, p := range expert.Policies() {
+			r, err := t.t.Replay(p, int64(memory), ahead)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, r)
 		}
-		out = append(out, r)
 	}
 	return append(out, t.t.Belady(int64(memory))), nil
 }

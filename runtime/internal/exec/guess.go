@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"jns/format"
@@ -11,8 +12,17 @@ import (
 // Reading ahead: while a layer's experts are computed, those of the next layer are read that its router would choose for the hidden state as it is before this layer's experts have
 // added to it. A wrong guess costs a read and never a bit of the results.
 
-// guessRows is the most rows that are guessed for. In a larger batch nearly every expert is wanted.
-const guessRows = 8
+// guessFew is the most rows for which each choice counts; guessRows the most that are guessed for: of a larger batch so many, evenly spread, tell which experts are wanted.
+const (
+	guessFew  = 8
+	guessRows = 32
+)
+
+// Classes of what is read ahead, for Stream.Ahead: of few rows the rank of the choice, of many how often it was made.
+const (
+	classRanks = 16
+	classMany  = classRanks // and the binary logarithm of the number of rows
+)
 
 // guess is the next layer's router, bound to this layer's hidden state.
 type guess struct {
@@ -24,6 +34,7 @@ type guess struct {
 	up     *weight // tells the slots of the next layer's experts
 	work   []guessing
 	chosen []int32 // rows × top
+	count  []int32 // by expert: rows that chose it
 }
 
 // guessing is what a worker guesses in.
@@ -109,7 +120,7 @@ func (m *Model) bindGuess(r *format.RouteParams) *guess {
 			g.work[i] = guessing{alignedF32(g.hidden.len + 64), alignedF32(w.layout.TileRows(int(w.Rows))*w.layout.Rows + 16), make([]float32, q.Top)}
 			m.picks.routes[i].need(int(q.Experts), int(q.Top))
 		}
-		g.chosen = make([]int32, guessRows*int(q.Top))
+		g.chosen, g.count = make([]int32, guessRows*int(q.Top)), make([]int32, q.Experts)
 		return g
 	}
 	return nil
@@ -123,10 +134,8 @@ func (m *Model) eachRoute(selected bool, g *guess, route func(w *worker, row int
 	}
 	m.step(selected, func(w *worker, next *sched.Counter) {
 		n := m.count(selected)
-		all := n
-		if n <= guessRows {
-			all = 2 * n
-		}
+		guessed := min(n, guessRows)
+		all := n + guessed
 		for {
 			r := next.Next()
 			switch {
@@ -135,14 +144,14 @@ func (m *Model) eachRoute(selected bool, g *guess, route func(w *worker, row int
 			case r < n:
 				route(w, r)
 			default:
-				m.guess(w, g, r-n)
+				m.guess(w, g, r-n, (r-n)*n/guessed)
 			}
 		}
 	})
 }
 
-// guess applies the next layer's norm and router to a row of the hidden state.
-func (m *Model) guess(w *worker, g *guess, row int) {
+// guess applies the next layer's norm and router to a row of the hidden state; i counts the rows that are guessed for.
+func (m *Model) guess(w *worker, g *guess, i, row int) {
 	k, top := &g.work[w.id], g.args.Top
 	x := k.x[:g.hidden.len]
 	m.vec.RMSNorm(x, g.hidden.f32(row), g.gain, g.norm.Eps)
@@ -153,26 +162,37 @@ func (m *Model) guess(w *worker, g *guess, row int) {
 	a.X, a.XStride, a.N = unsafe.Pointer(unsafe.SliceData(x)), uintptr(4*len(x)), 1
 	a.Y, a.YStride = unsafe.Pointer(unsafe.SliceData(k.logits)), uintptr(4*len(k.logits))
 	q.mm.Func(a)
-	m.vec.Route(&g.args, k.logits[:g.args.Experts], g.chosen[row*top:(row+1)*top], k.weights, &m.picks.routes[w.id].scratch)
+	m.vec.Route(&g.args, k.logits[:g.args.Experts], g.chosen[i*top:(i+1)*top], k.weights, &m.picks.routes[w.id].scratch)
 }
 
-// readAhead tells the stream what was guessed.
+// readAhead tells the stream what was guessed for a batch of n rows.
 func (m *Model) readAhead(g *guess, n int) {
-	m.soon = m.soon[:0]
-	if n <= guessRows {
-		for rank := range g.args.Top { // the rows' first choices first
-			for r := range n {
-				if x := g.chosen[r*g.args.Top+rank]; uint32(x) < uint32(len(g.up.parts)) && g.up.streamed(int(x)) {
-					m.soon = append(m.soon, g.up.parts[x].slot)
-				}
+	m.soon, m.class = m.soon[:0], m.class[:0]
+	top, rows := g.args.Top, min(n, guessRows)
+	add := func(expert int32, class int) {
+		if uint32(expert) < uint32(len(g.up.parts)) && g.up.streamed(int(expert)) {
+			m.soon, m.class = append(m.soon, g.up.parts[expert].slot), append(m.class, uint8(class))
+		}
+	}
+	if n <= guessFew {
+		for rank := range top { // the rows' first choices first
+			for r := range rows {
+				add(g.chosen[r*top+rank], min(rank, classRanks-1))
 			}
 		}
-	} else {
-		for x := range g.up.parts {
-			if g.up.streamed(x) {
-				m.soon = append(m.soon, g.up.parts[x].slot)
+		m.stream.Ahead(m.soon, m.class)
+		return
+	}
+	clear(g.count)
+	for _, x := range g.chosen[:rows*top] {
+		g.count[x]++
+	}
+	for log := bits.Len(guessRows); log > 0; log-- { // the most frequent first
+		for x, c := range g.count {
+			if bits.Len32(uint32(c)) == log {
+				add(int32(x), classMany+log)
 			}
 		}
 	}
-	m.stream.Ahead(m.soon)
+	m.stream.Ahead(m.soon, m.class)
 }

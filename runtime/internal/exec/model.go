@@ -50,6 +50,7 @@ type Model struct {
 	more     [2]bool           // the same, by parity of worker.turn
 	dense    []uint32          // streamed slots of dense matrices in the program's order
 	soon     []uint32          // scratch of ahead and readAhead
+	class    []uint8           // the same
 	guessed  map[uint32]*guess // by the route's buffer, until its experts are bound
 	mixtures []mixture
 	arena    int // bytes

@@ -25,8 +25,8 @@ type Stream interface {
 	Wait(slot uint32)
 	// At is where a slot's first byte lies.
 	At(slot uint32) unsafe.Pointer
-	// Ahead says which slots are likely to be wanted next, the likeliest first.
-	Ahead(slots []uint32)
+	// Ahead says which slots are likely to be wanted next, the likeliest first. Slots of a class (below 32) are about equally likely to be; no classes: they surely are.
+	Ahead(slots []uint32, class []uint8)
 	// Pass says that a pass over rows begins.
 	Pass(rows int) error
 }
@@ -158,7 +158,7 @@ func (m *Model) ahead(from int) {
 	for i := range min(most, len(m.dense)) {
 		m.soon = append(m.soon, m.dense[(from+i)%len(m.dense)])
 	}
-	m.stream.Ahead(m.soon)
+	m.stream.Ahead(m.soon, nil)
 }
 
 // expertBlocks begins the loop over the blocks of a turn of experts; nil if all of them are resident.

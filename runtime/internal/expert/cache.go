@@ -115,6 +115,18 @@ type Cache struct {
 
 	wanted, hits []uint64 // by layer, experts
 	heat         []uint64 // by expert slot: tokens
+
+	phases [2]Phase // passes over several rows, and over one
+	mark   Phase    // what was read and waited for when the pass began
+}
+
+// Phase is what passes of one kind did.
+type Phase struct {
+	Passes   uint64  `json:"passes"`
+	Rows     uint64  `json:"rows"` // tokens
+	RanMS    float64 `json:"ran_ms"`
+	WaitedMS float64 `json:"waited_ms"` // of them: at least one worker had nothing to do but wait for a read
+	Bytes    uint64  `json:"bytes"`     // read
 }
 
 // group is the slots of one kind.
@@ -243,6 +255,31 @@ func (k *Cache) Pass(rows int) error {
 	return nil
 }
 
+// Ran ends a pass that took so long.
+func (k *Cache) Ran(took time.Duration) {
+	p := &k.phases[0]
+	if k.rows == 1 {
+		p = &k.phases[1]
+	}
+	bytes, waited := k.so()
+	p.Passes++
+	p.Rows += uint64(k.rows)
+	p.RanMS += milliseconds(took)
+	p.WaitedMS += waited - k.mark.WaitedMS
+	p.Bytes += bytes - k.mark.Bytes
+	k.mark.Bytes, k.mark.WaitedMS = bytes, waited
+}
+
+// so tells the bytes read and the milliseconds waited so far.
+func (k *Cache) so() (bytes uint64, waited float64) {
+	k.mu.Lock()
+	waited = milliseconds(k.waited)
+	k.mu.Unlock()
+	return k.c.Demand.Stats().Bytes + k.c.Ahead.Stats().Bytes, waited
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
 // IgnoreChanges makes passes begin although the file has changed, so that tests can see what reads make of it.
 func (k *Cache) IgnoreChanges() { k.c.Changed = nil }
 
@@ -324,11 +361,22 @@ func (k *Cache) start(q *store.Reads) {
 }
 
 // Ahead reads what is likely to be wanted next.
-func (k *Cache) Ahead(slots []uint32) {
-	for _, s := range slots {
+func (k *Cache) Ahead(slots []uint32, class []uint8) {
+	if k.c.Trace != nil && len(slots) > 0 && !k.c.Places[slots[0]-k.c.First].Dense {
+		k.local = k.local[:0]
+		for _, s := range slots {
+			_, id := k.place(s)
+			k.local = append(k.local, id)
+		}
+		k.c.Trace.Soon(k.local, class)
+	}
+	for i, s := range slots {
 		g, id := k.place(s)
-		t := g.tables[g.of[id]]
-		if l, ok := t.Ahead(id); ok {
+		t, c := g.tables[g.of[id]], aheadSure
+		if class != nil {
+			c = int(class[i])
+		}
+		if l, ok := t.Ahead(id, c); ok {
 			k.load(g, int(g.of[id]), l, k.c.Ahead)
 		}
 	}
@@ -453,6 +501,8 @@ type Stats struct {
 	Short       uint64    `json:"short_reads"`
 	Refused     uint64    `json:"refused_reads"`
 	WaitedMS    float64   `json:"waited_ms"` // while at least one worker had nothing to do but wait for a read
+	Prompts     Phase     `json:"prompts"`   // passes over several tokens
+	Tokens      Phase     `json:"tokens"`    // passes over one
 	Heat        []uint64  `json:"-"`         // by expert slot: tokens that used it
 }
 
@@ -487,9 +537,8 @@ func (k *Cache) Stats() Stats {
 	d, a := k.c.Demand.Stats(), k.c.Ahead.Stats()
 	s.Reads, s.Bytes, s.AheadReads, s.AheadBytes = d.Reads+a.Reads, d.Bytes+a.Bytes, a.Reads, a.Bytes
 	s.Short, s.Refused = d.Short+a.Short, d.Refused+a.Refused
-	k.mu.Lock()
-	s.WaitedMS = float64(k.waited.Microseconds()) / 1000
-	k.mu.Unlock()
+	_, s.WaitedMS = k.so()
+	s.Prompts, s.Tokens = k.phases[0], k.phases[1]
 	s.Heat = k.heat
 	return s
 }

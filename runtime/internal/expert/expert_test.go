@@ -83,7 +83,7 @@ func TestABlockHasWhatItNeedsInFrames(t *testing.T) {
 				}
 				got = append(got, block...)
 				if rapid.Bool().Draw(t, "ahead") {
-					if l, ok := table.Ahead(rapid.Uint32Range(0, uint32(slots-1)).Draw(t, "early")); ok {
+					if l, ok := table.Ahead(rapid.Uint32Range(0, uint32(slots-1)).Draw(t, "early"), rapid.IntRange(aheadSure, aheadClasses-1).Draw(t, "class")); ok {
 						inFrame[int(l.Frame)] = l.Slot
 						for _, s := range block {
 							require.NotEqual(t, int(l.Frame), table.Frame(s), "a block's frame is taken")
@@ -103,7 +103,7 @@ func TestNothingReadsLessThanTheOptimum(t *testing.T) {
 	for _, frames := range []int64{1, 3, 8, 24, 64, 128, 500} {
 		best := trace.Belady(frames * 4096)
 		for _, p := range Policies() {
-			r, err := trace.Replay(p, frames*4096)
+			r, err := trace.Replay(p, frames*4096, false)
 			require.NoError(t, err)
 			require.Equal(t, best.Wanted, r.Wanted)
 			require.GreaterOrEqual(t, r.Reads, best.Reads, "%s with %d frames", p, frames)
@@ -114,10 +114,10 @@ func TestNothingReadsLessThanTheOptimum(t *testing.T) {
 func TestTheDefaultPolicyReadsNoMoreThanOthersWhereUseIsSkewed(t *testing.T) {
 	trace := skewed(4, 32, 4, 40, 400)
 	for _, frames := range []int64{16, 32, 64, 96} {
-		own, err := trace.Replay(PolicyNext, frames*4096)
+		own, err := trace.Replay(PolicyNext, frames*4096, false)
 		require.NoError(t, err)
 		for _, p := range Policies() {
-			r, err := trace.Replay(p, frames*4096)
+			r, err := trace.Replay(p, frames*4096, false)
 			require.NoError(t, err)
 			require.LessOrEqual(t, float64(own.Reads), 1.05*float64(r.Reads), "%s with %d frames", p, frames)
 		}
@@ -130,10 +130,10 @@ func TestPassesOverEverythingKeepAPart(t *testing.T) {
 	for range 9 {
 		trace.Turns = append(trace.Turns, trace.Turns[:5]...)
 	}
-	lru, err := trace.Replay(PolicyLRU, 32*4096)
+	lru, err := trace.Replay(PolicyLRU, 32*4096, false)
 	require.NoError(t, err)
 	require.Zero(t, lru.HitRate())
-	own, err := trace.Replay(PolicyNext, 32*4096)
+	own, err := trace.Replay(PolicyNext, 32*4096, false)
 	require.NoError(t, err)
 	require.Greater(t, own.HitRate(), 0.35)
 	require.LessOrEqual(t, own.HitRate(), trace.Belady(32*4096).HitRate())
@@ -168,7 +168,7 @@ func FuzzReadTrace(f *testing.F) {
 		}
 		if len(tr.Slots) < 1000 && len(tr.Turns) < 1000 {
 			for _, p := range Policies() {
-				_, err := tr.Replay(p, 8192)
+				_, err := tr.Replay(p, 8192, false)
 				require.NoError(t, err)
 			}
 			tr.Belady(8192)

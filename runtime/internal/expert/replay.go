@@ -9,6 +9,7 @@ import (
 // Replayed is what a policy would have read.
 type Replayed struct {
 	Policy string `json:"policy"`
+	Ahead  bool   `json:"ahead"`  // with what is read before it is wanted, and in vain
 	Wanted uint64 `json:"wanted"` // slots that turns asked for
 	Reads  uint64 `json:"reads"`
 	Bytes  uint64 `json:"bytes"`
@@ -22,10 +23,10 @@ func (r Replayed) HitRate() float64 {
 	return 1 - float64(r.Reads)/float64(r.Wanted)
 }
 
-// Replay runs a trace through a policy with so many bytes of memory.
-func (t *Trace) Replay(policy string, memory int64) (Replayed, error) {
+// Replay runs a trace through a policy with so many bytes of memory. ahead: what was likely to be wanted next is read ahead, as in a run.
+func (t *Trace) Replay(policy string, memory int64, ahead bool) (Replayed, error) {
 	pools, poolOf := sizePools(t.Slots, memory)
-	r := Replayed{Policy: policy}
+	r := Replayed{Policy: policy, Ahead: ahead}
 	layers := layersOf(t.Slots)
 	tables := make([]*Table, len(pools))
 	policies := make([]Policy, len(pools))
@@ -59,6 +60,15 @@ func (t *Trace) Replay(policy string, memory int64) (Replayed, error) {
 					r.Reads++
 					r.Bytes += uint64(t.Slots[l.Slot].Length)
 				}
+			}
+		}
+		if !ahead {
+			continue
+		}
+		for i, s := range u.Soon {
+			if l, ok := tables[poolOf[s]].Ahead(s, int(u.Class[i])); ok {
+				r.Reads++
+				r.Bytes += uint64(t.Slots[l.Slot].Length)
 			}
 		}
 	}

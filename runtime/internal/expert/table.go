@@ -22,6 +22,7 @@ type Table struct {
 	ahead  []early  // the same, and some that have left
 	turns  int      // begun so far
 	wait   int      // turns after which a slot read ahead is no longer expected
+	class  [aheadClasses]outcome
 
 	// Loads so far, and slots that were read ahead and then wanted, or not.
 	Loads, EarlyUsed, EarlyUnused uint64
@@ -40,14 +41,27 @@ const (
 // Load is a slot to be read into a frame.
 type Load struct{ Slot, Frame uint32 }
 
-// aheadPart bounds reading ahead: one of so many loads may be in vain, or not known yet to have been of use.
-const aheadPart = 20
+// Bounds of reading ahead. What is in vain is read beside what the policy reads anyhow: one of aheadPart loads may be, counting those that are not known yet by the risk of their
+// class, which is what it was so far; and classes of which one in aheadRisk is in vain are not read at all.
+const (
+	aheadPart    = 100
+	aheadRisk    = 12
+	aheadClasses = 32
+	aheadSure    = -1 // no class: it will be wanted
+)
 
 // early is a slot that was read ahead during a turn.
 type early struct {
-	slot uint32
-	turn int
+	slot  uint32
+	turn  int
+	class int
 }
+
+// outcome counts what became of a class of slots that were read ahead.
+type outcome struct{ read, vain float64 }
+
+// risk is the share that will be in vain. The first few say little.
+func (o *outcome) risk() float64 { return (o.vain + 0.4) / (o.read + 8) }
 
 type candidate struct {
 	slot     uint32
@@ -108,14 +122,24 @@ func (t *Table) Turn(layer int, slots []uint32, count []int32, rows int) {
 	t.turns++
 	kept := t.ahead[:0]
 	for _, a := range t.ahead {
+		vain := false
 		switch {
 		case t.hold[a.slot] != holdEarly:
+			vain = t.hold[a.slot] != holdTurn // it has left for one that was wanted
 		case t.turns-a.turn < t.wait:
 			kept = append(kept, a)
+			continue
 		default:
 			t.hold[a.slot] = holdNo
 			t.early--
 			t.EarlyUnused++
+			vain = true
+		}
+		if a.class >= 0 {
+			t.class[a.class].read++
+			if vain {
+				t.class[a.class].vain++
+			}
 		}
 	}
 	t.ahead = kept
@@ -149,11 +173,22 @@ func (t *Table) Next() (block []uint32, loads []Load, more bool) {
 	return block, t.loads, t.given < len(t.turn)
 }
 
-// Ahead gives a slot a frame before it is wanted, if one can be had: it takes none from what the turn needs or what else was read ahead, half of all at most, and no more than a small part of all loads may
-// have been in vain. In dense matrices, whose order is known, none are.
-func (t *Table) Ahead(slot uint32) (Load, bool) {
-	if t.frame[slot] >= 0 || 2*(t.early+1) > len(t.slot) || t.wait == 1 && (t.EarlyUnused+uint64(t.early))*aheadPart > t.Loads {
+// Ahead gives a slot a frame before it is wanted, if one can be had: it takes none from what the turn needs or what else was read ahead, half of all at most, and no more of what has
+// a class than the bounds allow.
+func (t *Table) Ahead(slot uint32, class int) (Load, bool) {
+	if t.frame[slot] >= 0 || 2*(t.early+1) > len(t.slot) {
 		return Load{}, false
+	}
+	if class >= 0 {
+		risk := t.class[class].risk()
+		for _, a := range t.ahead {
+			if a.class >= 0 {
+				risk += t.class[a.class].risk()
+			}
+		}
+		if t.class[class].risk() > 1.0/aheadRisk || float64(t.EarlyUnused)+risk > 1+float64(t.Loads)/aheadPart {
+			return Load{}, false
+		}
 	}
 	t.room(1, 0, true)
 	t.loads = t.loads[:0]
@@ -161,7 +196,7 @@ func (t *Table) Ahead(slot uint32) (Load, bool) {
 		return Load{}, false
 	}
 	t.early++
-	t.ahead = append(t.ahead, early{slot, t.turns})
+	t.ahead = append(t.ahead, early{slot, t.turns, class})
 	return t.loads[0], true
 }
 

@@ -8,15 +8,20 @@ import (
 	"io"
 )
 
-// A routing trace is a file: the line "jns-routing 1\n", then numbers as unsigned LEB128. First the number of slots, and for each its layer, its expert and its length in bytes;
-// then records until the end of the file: 0 rows – a pass over that many tokens begins; n+1 slot count … – a turn wants n slots, each for so many of the rows.
+// A routing trace is a file: the line "jns-routing 2\n", then numbers as unsigned LEB128. First the number of slots, and for each its layer, its expert and its length in bytes;
+// then records until the end of the file: 0 rows – a pass over that many tokens begins; n+1 slot count … – a turn wants n slots, each for so many of the rows; 1 n slot class … – at
+// the end of the turn before, these were likely to be wanted next, the likeliest first. Files of version 1 have no records of the last kind.
 
-const traceHead = "jns-routing 1\n"
+const (
+	traceHead = "jns-routing 2\n"
+	traceOld  = "jns-routing 1\n"
+)
 
 // Limits of a trace.
 const (
 	maxTraceSlots = 1 << 22
 	maxTraceRows  = 1 << 20
+	maxTraceSoon  = 1 << 22
 )
 
 // ErrTrace is wrapped by errors about traces that cannot be used.
@@ -80,6 +85,20 @@ func (t *TraceWriter) Turn(slots []uint32, count []int32) {
 	t.flush()
 }
 
+// Soon records what is likely to be wanted next.
+func (t *TraceWriter) Soon(slots []uint32, class []uint8) {
+	if len(slots) == 0 {
+		return
+	}
+	t.number(1)
+	t.number(uint64(len(slots)))
+	for i, s := range slots {
+		t.number(uint64(s))
+		t.number(uint64(class[i]))
+	}
+	t.flush()
+}
+
 // Close writes what is left; the file is the caller's.
 func (t *TraceWriter) Close() error { return errors.Join(t.err, t.w.Flush()) }
 
@@ -88,6 +107,8 @@ type Turn struct {
 	Rows  int // of the pass that begins
 	Slots []uint32
 	Count []int32
+	Soon  []uint32 // likely to be wanted next, as it seemed at the turn's end
+	Class []uint8  // of each
 }
 
 // Trace is a trace in memory.
@@ -100,7 +121,7 @@ type Trace struct {
 func ReadTrace(r io.Reader) (*Trace, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	head := make([]byte, len(traceHead))
-	if _, err := io.ReadFull(b, head); err != nil || string(head) != traceHead {
+	if _, err := io.ReadFull(b, head); err != nil || string(head) != traceHead && string(head) != traceOld {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrTrace, traceHead)
 	}
 	var bad error
@@ -126,6 +147,20 @@ func ReadTrace(r io.Reader) (*Trace, error) {
 		}
 		if k == 0 {
 			t.Turns = append(t.Turns, Turn{Rows: int(number(maxTraceRows, "rows"))})
+			continue
+		}
+		if k == 1 {
+			last := len(t.Turns) - 1
+			m := number(maxTraceSoon, "number of slots")
+			if bad == nil && (last < 0 || t.Turns[last].Slots == nil || string(head) == traceOld) {
+				bad = fmt.Errorf("%w: record %d", ErrTrace, len(t.Turns))
+			}
+			for ; m > 0 && bad == nil; m-- {
+				s, class := uint32(number(n-1, "slot")), uint8(number(aheadClasses-1, "class"))
+				if u := &t.Turns[last]; bad == nil {
+					u.Soon, u.Class = append(u.Soon, s), append(u.Class, class)
+				}
+			}
 			continue
 		}
 		var u Turn

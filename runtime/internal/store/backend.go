@@ -48,8 +48,9 @@ var (
 
 // Backend is an open way of reading one file: a queue for what is wanted now, and one for what will be, so that the one never waits behind the other.
 type Backend struct {
-	Name   string // "io_uring direct", …
-	Why    string // how it was chosen
+	Name   string  // "io_uring direct", …
+	Why    string  // how it was chosen
+	Rate   float64 // bytes per second that were measured with it; 0: nothing was
 	Demand *Reads
 	Ahead  *Reads
 
@@ -74,9 +75,9 @@ func (s *File) OpenBackend(kind string, mem []byte, p Probe) (*Backend, error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%w: %q; there are auto, uring, pread, mmap", ErrBackend, kind)
 	}
-	why := "asked for"
+	why, rates := "asked for", map[string]float64(nil)
 	if kind == Auto || kind == "" {
-		list, why = s.preferred(list, p)
+		list, rates, why = s.preferred(list, p)
 	} else if kind == Uring {
 		list = append(list, backends[2], backends[3]) // what is refused falls back
 	}
@@ -84,7 +85,7 @@ func (s *File) OpenBackend(kind string, mem []byte, p Probe) (*Backend, error) {
 	for _, b := range list {
 		o, err := s.try(b, mem, p)
 		if err == nil {
-			o.Why = why
+			o.Why, o.Rate = why, 1e6*rates[b.name]
 			if len(refused) > 0 {
 				o.Why += "; refused: " + strings.Join(refused, "; ")
 			}
@@ -178,8 +179,8 @@ func (s *File) try(b backend, mem []byte, p Probe) (*Backend, error) {
 	return o, nil
 }
 
-// preferred sorts backends by what was measured on this machine and file system, measuring if need be.
-func (s *File) preferred(list []backend, p Probe) ([]backend, string) {
+// preferred sorts backends by what was measured on this machine and file system (MB/s), measuring if need be.
+func (s *File) preferred(list []backend, p Probe) ([]backend, map[string]float64, string) {
 	at := place(s.path)
 	kept := map[string]map[string]float64{}
 	if p.Choices != "" {
@@ -219,7 +220,7 @@ func (s *File) preferred(list []backend, p Probe) ([]backend, string) {
 		}
 	}
 	out := append([]backend{list[best]}, list[:best]...)
-	return append(out, list[best+1:]...), why
+	return append(out, list[best+1:]...), rates, why
 }
 
 // measure reads a few slots in each way and gives MB/s.
@@ -253,8 +254,12 @@ func (s *File) measure(list []backend, p Probe) map[string]float64 {
 				break
 			}
 			if i < most {
-				at := (int64(i)*7919 + int64(turn)*104729) % slots // far apart, and other ones every time
-				*r = Read{Off: p.Off + at*n, Buf: mem[int64(i%depth)*n:][:n]}
+				at := p.Off + (int64(i)*7919+int64(turn)*104729)%slots*n // far apart, and other ones every time
+				if !b.direct && cached(s.data[at:at+n]) {
+					good = false // dirty pages and those that another process maps stay
+					break
+				}
+				*r = Read{Off: at, Buf: mem[int64(i%depth)*n:][:n]}
 				o.Demand.Start(r)
 			}
 		}

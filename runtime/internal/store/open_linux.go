@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,6 +43,16 @@ func openRing(f *os.File) (device, error) {
 func dropCached(f *os.File) func(off, n int64) {
 	fd := int(f.Fd())
 	return func(off, n int64) { unix.Fadvise(fd, off, n, unix.FADV_DONTNEED) }
+}
+
+// cached reports whether pages of a mapped range are in the system's cache. b begins at a page border; false if the system does not tell.
+func cached(b []byte) bool {
+	page := os.Getpagesize()
+	in := make([]byte, (len(b)+page-1)/page)
+	if _, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), uintptr(unsafe.Pointer(unsafe.SliceData(in)))); e != 0 {
+		return false
+	}
+	return slices.ContainsFunc(in, func(v byte) bool { return v&1 != 0 })
 }
 
 // place names the machine's kernel and the file system that a file lies on.
