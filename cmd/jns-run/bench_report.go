@@ -92,7 +92,8 @@ func (b *benchRun) report(w io.Writer, m map[string]any, rec engine.Receipt) {
 		"that are looked up are not counted, nor is attention among the operations.\n\n## Kernels\n\nvector operations: %s\n\n",
 		float64(x.Bytes)/1e6, float64(x.Int8)/1e6, float64(x.Float)/1e6, float64(x.LastBytes)/1e6, rec.KernelSet)
 	for _, k := range slices.Sorted(maps.Keys(rec.Kernels)) {
-		fmt.Fprintf(w, "- %s: %d calls\n", k, rec.Kernels[k])
+		u := rec.Kernels[k]
+		fmt.Fprintf(w, "- %s: %d calls, %d rows, %.1f MB of weights\n", k, u.Calls, u.Rows, float64(u.Bytes)/1e6)
 	}
 	for _, f := range rec.Fallbacks {
 		fmt.Fprintf(w, "- %s: %s\n", f.Tensor, f.Reason)

@@ -22,27 +22,9 @@ func infoCommand() *cli.Command {
 
 func info(ctx context.Context, c *cli.Command) error {
 	if c.Args().Len() == 0 {
-		m := machine()
-		if c.Bool("json") {
-			return jnscli.JSONLine(stdout, map[string]any{"machine": m})
-		}
-		_, err := fmt.Fprintf(stdout, "processor    %v\n%skernel sets  %s\nthreads      %d\n", m["cpu"], coreLines(), strings.Join(engine.KernelSets(), ", "),
-			engine.DefaultThreads())
-		return err
+		return machineInfo(c)
 	}
 	return with(containerInfo)(ctx, c)
-}
-
-// coreLines says which cores there are and what they offer, where that is known.
-func coreLines() string {
-	lines := ""
-	if s := engine.Cores(); s != "" {
-		lines += "cores        " + s + "\n"
-	}
-	if s := engine.Features(); s != "" {
-		lines += "features     " + s + "\n"
-	}
-	return lines
 }
 
 func containerInfo(_ context.Context, c *cli.Command, e *engine.Engine) error {

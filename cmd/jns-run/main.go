@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -70,8 +71,8 @@ func local(flags []cli.Flag) []cli.Flag {
 // engineFlags are the flags of every verb that computes.
 func engineFlags() []cli.Flag {
 	return append(streamFlags(),
-		&cli.IntFlag{Name: "threads", Aliases: []string{"t"}, Usage: "worker threads (default: processors that this process may use)", HideDefault: true},
-		&cli.StringFlag{Name: "kernels", Usage: "kernel set: auto, scalar, avx2, avxvnni, avx512", Value: "auto", Sources: cli.EnvVars("JNS_KERNELS")},
+		&cli.IntFlag{Name: "threads", Aliases: []string{"t"}, Usage: "most worker threads (default: processors that this process may use)", HideDefault: true},
+		&cli.StringFlag{Name: "kernels", Usage: "kernel set: auto, or one of this machine's: " + strings.Join(engine.KernelSets(), ", "), Value: "auto", Sources: cli.EnvVars("JNS_KERNELS")},
 		&cli.IntFlag{Name: "batch", Usage: "tokens computed at once while a prompt is read", Value: engine.DefaultBatch},
 		&cli.IntFlag{Name: "ctx", Usage: "most positions of a session (default: what the model was trained for, at most 4096)", HideDefault: true},
 		&cli.StringFlag{Name: "kv", Usage: "how keys and values are kept: f16, or q8_0 in about half the memory, with slightly different results", Value: engine.KVF16},

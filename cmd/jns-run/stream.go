@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +25,8 @@ func streamFlags() []cli.Flag {
 			}
 			return nil
 		}},
-		&cli.StringFlag{Name: "policy", Usage: "which experts stay in memory: " + strings.Join(engine.Policies(), ", "), HideDefault: true},
+		&cli.StringFlag{Name: "policy", Usage: "which processors work: " + strings.Join(engine.Schedules(), ", ") + "; which experts stay in memory: " +
+			strings.Join(engine.Policies(), ", ") + "; or one of each, as in big,lru", HideDefault: true, Validator: func(s string) error { _, _, err := policies(s); return err }},
 		&cli.StringFlag{Name: "record-routing", Usage: "write which experts were used to `FILE`, for cache-sim, heatmap and jnsc compile --profile"},
 		&cli.BoolFlag{Name: "cold", Usage: "do not begin with the experts that the last run ended with"},
 	}
@@ -33,7 +35,26 @@ func streamFlags() []cli.Flag {
 // streamOptions adds what the flags say to the options.
 func streamOptions(c *cli.Command, o *engine.Options) {
 	o.Memory, _ = parseSize(c.String("memory"))
-	o.IO, o.Policy, o.Verify, o.Warm = c.String("io"), c.String("policy"), c.String("verify") == "slots", !c.Bool("cold")
+	o.IO, o.Verify, o.Warm = c.String("io"), c.String("verify") == "slots", !c.Bool("cold")
+	o.Schedule, o.Policy, _ = policies(c.String("policy"))
+}
+
+// policies parts what --policy says into the policies for processors and for experts; the names of the two are different.
+func policies(s string) (processors, experts string, err error) {
+	for word := range strings.SplitSeq(s, ",") {
+		word = strings.TrimSpace(word)
+		switch {
+		case word == "":
+		case processors == "" && slices.Contains(engine.Schedules(), word):
+			processors = word
+		case experts == "" && slices.Contains(engine.Policies(), word):
+			experts = word
+		default:
+			return "", "", jnscli.Usagef("--policy %s: one of %s for processors, one of %s for experts, or both with a comma", s, strings.Join(engine.Schedules(), ", "),
+				strings.Join(engine.Policies(), ", "))
+		}
+	}
+	return processors, experts, nil
 }
 
 // record gives the options the file for the routing trace.

@@ -1,7 +1,7 @@
-// Package cpu says which kernel sets the machine can run. It is the one place that looks at processor features and at the environment
-// variable JNS_KERNELS.
+// Package cpu says which kernel sets the machine can run. It is the one place that looks at processor features, at what cores are, and at the environment
+// variables JNS_KERNELS and JNS_CORES.
 //
-// Its noun: a set, a name for the instructions that a family of kernels needs. The package must not know kernels, only names.
+// Its nouns: a set, a name for the instructions that a family of kernels needs; a core, a microarchitecture. The package must not know kernels, only names.
 package cpu
 
 import (
@@ -22,6 +22,9 @@ const (
 	DotProd    = "dotprod"    // arm64: NEON with SDOT, half precision conversions (every core has those)
 	Scalar     = "scalar"     // plain Go; every machine has it
 )
+
+// Sets lists all of them.
+func Sets() []string { return []string{AVX512VNNI, AVXVNNI, AVX2, SME2, I8MM, DotProd, Scalar} }
 
 // Env is the environment variable that restricts the sets: a comma-separated list of names.
 const Env = "JNS_KERNELS"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"sync"
 
@@ -34,7 +35,7 @@ type Engine struct {
 	opts  Options
 	file  *store.File
 	c     *format.Container
-	pool  *sched.Pool
+	crews *crews
 	model *exec.Model
 	tok   *token.Tokenizer // nil without a vocabulary
 
@@ -83,6 +84,10 @@ func (e *Engine) load(o Options) (err error) {
 	if e.opts, err = o.resolve(int(e.c.Program.Context)); err != nil {
 		return err
 	}
+	if e.crews, err = newCrews(e.opts.Schedule, e.opts.Threads); err != nil {
+		return err
+	}
+	e.opts.Threads = e.crews.Workers()
 	if err = check.Program(e.c.Program, e.c.Tensors, TileSize); err != nil {
 		return err
 	}
@@ -108,8 +113,12 @@ func (e *Engine) load(o Options) (err error) {
 			return err
 		}
 	}
-	e.pool = sched.NewPool(e.opts.Threads)
-	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Pool: e.pool, Batch: e.opts.Batch, Context: e.opts.Context, KV8: e.opts.KV == KVQ8, Program: e.c.Program,
+	if stream != nil {
+		e.crews.decide("the first choice: weights are read from disk, whose times would decide")
+	} else if dir, err := os.UserCacheDir(); err == nil {
+		e.crews.remember(filepath.Join(dir, "jns", "pools"), e.Root(), e.opts.Kernels)
+	}
+	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Teams: e.crews, Batch: e.opts.Batch, Context: e.opts.Context, KV8: e.opts.KV == KVQ8, Program: e.c.Program,
 		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file, Stream: stream})
 	if err != nil {
 		return err
@@ -213,8 +222,8 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
-	if e.pool != nil {
-		e.pool.Close()
+	if e.crews != nil {
+		e.crews.close()
 	}
 	var root [32]byte
 	if e.c != nil {

@@ -49,8 +49,8 @@ func (e *Engine) Ceilings(bytes int) []Ceiling {
 	one := sched.NewPool(1)
 	defer one.Close()
 	pools := []*sched.Pool{one}
-	if e.pool.Workers() > 1 {
-		pools = append(pools, e.pool)
+	if all := e.crews.one(); all.Workers() > 1 {
+		pools = append(pools, all)
 	}
 	var all []Ceiling
 	for _, pool := range pools {

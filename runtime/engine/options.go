@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"jns/format"
 	"jns/kernels"
@@ -13,8 +15,8 @@ import (
 // Options say how to run a container. The zero value is the default. No option changes a bit of the results, but for KV, and
 // for Context in models with two sets of rotation frequencies: one for sessions up to the original context, one for longer ones.
 type Options struct {
-	Threads int    // workers; 0: as many as affinity and the control group's quota allow
-	Kernels string // kernel set: "auto" or "", "scalar", "avx2", "avxvnni", "avx512"
+	Threads int    // most workers; 0: as many as affinity and the control group's quota allow
+	Kernels string // kernel set: "auto" or "", or one of KernelSets; "avx512" is short for "avx512vnni"
 	Batch   int    // rows computed at once; 0: 512
 	Context int    // positions of a session; 0: min(trained, 4096)
 
@@ -29,6 +31,8 @@ type Options struct {
 
 	// TokenizerOnly opens the vocabulary alone: nothing can be computed, and a container that holds nothing else is welcome.
 	TokenizerOnly bool
+
+	Schedule string // which processors work: "auto" or "", "even", "big", "all"; see Schedules
 }
 
 // How keys and values are kept.
@@ -60,20 +64,32 @@ func (o Options) resolve(trained int) (Options, error) {
 	if o.Context < 0 || o.Context > MaxContext {
 		return o, fmt.Errorf("%w: --ctx %d, 1 to %d can be used", ErrOption, o.Context, MaxContext)
 	}
+	if o.Kernels == "" || o.Kernels == "auto" {
+		known, err := kernels.Cores(sched.Allowed())
+		if err == nil {
+			o.Kernels, err = kernels.AutoFor(known)
+		}
+		if err != nil {
+			return o, fmt.Errorf("%w: %w", ErrOption, err)
+		}
+	}
 	set, err := kernels.Resolve(o.Kernels)
 	if err != nil {
 		return o, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	o.Kernels = set
+	if o.Schedule == "" {
+		o.Schedule = Schedules()[0]
+	}
+	if !slices.Contains(Schedules(), o.Schedule) {
+		return o, fmt.Errorf("%w: %q is no policy for processors; there are %s", ErrOption, o.Schedule, strings.Join(Schedules(), ", "))
+	}
 	switch o.KV {
 	case "":
 		o.KV = KVF16
 	case KVF16, KVQ8:
 	default:
 		return o, fmt.Errorf("%w: --kv %q, there are %s and %s", ErrOption, o.KV, KVF16, KVQ8)
-	}
-	if o.Threads == 0 {
-		o.Threads = sched.Available().Workers()
 	}
 	if o.Context == 0 {
 		o.Context = DefaultContext

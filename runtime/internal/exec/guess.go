@@ -161,7 +161,7 @@ func (m *Model) guess(w *worker, g *guess, i, row int) {
 	a.W, a.WStride, a.Tiles, a.Cols = q.at(0), uintptr(q.stride), q.parts[0].tiles, int(q.Cols)
 	a.X, a.XStride, a.N = unsafe.Pointer(unsafe.SliceData(x)), uintptr(4*len(x)), 1
 	a.Y, a.YStride = unsafe.Pointer(unsafe.SliceData(k.logits)), uintptr(4*len(k.logits))
-	q.mm.Func(a)
+	q.multiply(w, a)
 	m.vec.Route(&g.args, k.logits[:g.args.Experts], g.chosen[i*top:(i+1)*top], k.weights, &m.picks.routes[w.id].scratch)
 }
 

@@ -3,6 +3,7 @@ package exec_test
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,6 +18,13 @@ import (
 type memory struct{ formattest.Memory }
 
 func (m memory) Range(off, n uint64) ([]byte, error) { return m.Bytes(int64(off), int64(n)), nil }
+
+// always is one team for every run.
+type always struct{ team *sched.Team }
+
+func (a always) Workers() int                 { return a.team.Workers() }
+func (a always) Team(int) (*sched.Team, bool) { return a.team, false }
+func (always) Took(int, time.Duration)        {}
 
 // A program may choose among many experts many times; the memory for it must not grow with the number of times.
 func TestRoutesShareTheirMemory(t *testing.T) {
@@ -47,11 +55,11 @@ func TestRoutesShareTheirMemory(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, check.Program(c.Program, c.Tensors, formattest.Size))
 
-	pool := sched.NewPool(2)
-	defer pool.Close()
+	team := sched.NewTeam(sched.Alike(2).Plan(sched.PolicyAuto, 0).Prefill[0])
+	defer team.Close()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	m, err := exec.New(exec.Config{Set: "scalar", Pool: pool, Batch: 1, Program: c.Program, Tensors: c.Tensors, Slots: c.Slots, Bytes: memory{file}})
+	m, err := exec.New(exec.Config{Set: "scalar", Teams: always{team}, Batch: 1, Program: c.Program, Tensors: c.Tensors, Slots: c.Slots, Bytes: memory{file}})
 	require.NoError(t, err)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"time"
 	"unsafe"
 
 	"jns/format"
@@ -14,11 +15,11 @@ import (
 
 // Config says how a program is to be run; none of it changes a bit of the results, but for KV8, and Context where a rope has long frequencies.
 type Config struct {
-	Set     string      // kernel set, "" for the best
-	Pool    *sched.Pool // workers
-	Batch   int         // rows of the arena, ≥ 1
-	Context int         // most positions of a session
-	KV8     bool        // keys and values are kept in eight bits: this does change the results
+	Set     string // kernel set, "" for the best
+	Teams   Teams  // workers
+	Batch   int    // rows of the arena, ≥ 1
+	Context int    // most positions of a session
+	KV8     bool   // keys and values are kept in eight bits: this does change the results
 	Program *format.Program
 	Tensors format.TensorTable
 	Slots   format.SlotTable
@@ -26,10 +27,20 @@ type Config struct {
 	Stream  Stream // nil: every slot is resident
 }
 
+// Teams gives the workers of each run.
+type Teams interface {
+	// Workers is the size of the largest team.
+	Workers() int
+	// Team is the one for a batch of so many rows; timed asks for Took after the run.
+	Team(rows int) (t *sched.Team, timed bool)
+	Took(rows int, t time.Duration)
+}
+
 // Model is a program with weights and kernels bound. One Run at a time.
 type Model struct {
 	prog     *format.Program
-	pool     *sched.Pool
+	teams    Teams
+	pool     *sched.Team // of this run
 	vec      *kernels.Vec
 	store    *kv.Store
 	weights  []*weight
@@ -40,6 +51,9 @@ type Model struct {
 	work     []worker
 	names    []string // kernels by counter
 	kernels  map[string]int
+	timed    bool      // workers measure how long they are in kernels
+	did      []float64 // scratch of learn
+	busy     []float64
 	batch    Batch
 	rows     int   // capacity
 	chosen   []int // rows of the batch that survive Select
@@ -82,7 +96,9 @@ type worker struct {
 	scratch []float32          // outputs of a chunk before the epilogue
 	args    kernels.MatMulArgs // of the call under way: kernels are called through variables, so that a block on the stack would go to the heap
 	attend  attendScratch
-	calls   []uint64 // per kernel
+	uses    []Use         // per kernel
+	did     float64       // since the region began: bytes of weights times activation rows
+	busy    time.Duration // in kernels, if timed
 	_       [64]byte
 }
 
@@ -94,7 +110,7 @@ type Fallback struct {
 
 // New binds a proved program.
 func New(c Config) (*Model, error) {
-	m := &Model{prog: c.Program, pool: c.Pool, rows: c.Batch, kernels: map[string]int{}, set: c.Set, positions: math.MaxInt, context: c.Context, stream: c.Stream}
+	m := &Model{prog: c.Program, teams: c.Teams, rows: c.Batch, kernels: map[string]int{}, set: c.Set, positions: math.MaxInt, context: c.Context, stream: c.Stream}
 	m.vec = kernels.VecFor(c.Set)
 	shapes := make([]kv.Shape, len(c.Program.States))
 	for i, s := range c.Program.States {
@@ -127,25 +143,27 @@ func New(c Config) (*Model, error) {
 		}
 		m.weights[i] = w
 	}
-	m.bindBuffers()
-	m.work = make([]worker, c.Pool.Workers())
+	m.pool, _ = c.Teams.Team(c.Batch)
+	m.work = make([]worker, c.Teams.Workers())
+	m.did, m.busy = make([]float64, len(m.work)), make([]float64, len(m.work))
 	for i := range m.work {
 		m.work[i].id, m.work[i].m = i, m
 	}
+	m.bindBuffers()
 	if err := m.bindOps(); err != nil {
 		return nil, err
 	}
 	m.next = make([]sched.Counter, len(m.steps))
 	m.entry, m.between = m.region, m.meeting
 	for i := range m.work {
-		m.work[i].calls = make([]uint64, len(m.names)+8)
+		m.work[i].uses = make([]Use, len(m.names)+8)
 	}
 	return m, nil
 }
 
 func (m *Model) bindBuffers() {
 	p := m.prog
-	per, fixed, worker := uint64(m.rows)*p.PerRow, p.Fixed, uint64(m.pool.Workers())*p.PerWorker
+	per, fixed, worker := uint64(m.rows)*p.PerRow, p.Fixed, uint64(len(m.work))*p.PerWorker
 	m.arena = int(per + fixed + worker)
 	mem := aligned(max(m.arena, 64))
 	m.bufs = make([]buffer, len(p.Buffers))
@@ -158,7 +176,7 @@ func (m *Model) bindBuffers() {
 		case format.RegionFixed:
 			o.base = unsafe.Pointer(&mem[per+b.Offset])
 		case format.RegionPerWorker:
-			o.base = unsafe.Pointer(&mem[per+fixed+uint64(m.pool.Workers())*b.Offset])
+			o.base = unsafe.Pointer(&mem[per+fixed+uint64(len(m.work))*b.Offset])
 		}
 		m.bufs[i] = o
 	}
@@ -230,13 +248,23 @@ func (m *Model) Positions() int { return m.positions }
 // Set is the name of the kernel set of vector operations.
 func (m *Model) Set() string { return m.vec.Set }
 
-// Calls sums what each kernel did since the model was made: calls from a worker into a matrix kernel, by the name of the kernel that ran.
-func (m *Model) Calls() map[string]uint64 {
-	out := map[string]uint64{}
+// Use is what a matrix kernel did, counted where it is called.
+type Use struct {
+	Calls uint64 `json:"calls"`
+	Rows  uint64 `json:"rows"`  // of the output: rows of the matrix times vectors that they were multiplied with
+	Bytes uint64 `json:"bytes"` // of weights, as often as they were read for a call
+}
+
+// Uses sums what each kernel did since the model was made, by the name of the kernel that ran.
+func (m *Model) Uses() map[string]Use {
+	out := map[string]Use{}
 	for i, n := range m.names {
+		sum := out[n]
 		for w := range m.work {
-			out[n] += m.work[w].calls[i]
+			u := &m.work[w].uses[i]
+			sum.Calls, sum.Rows, sum.Bytes = sum.Calls+u.Calls, sum.Rows+u.Rows, sum.Bytes+u.Bytes
 		}
+		out[n] = sum
 	}
 	return out
 }

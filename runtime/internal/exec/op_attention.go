@@ -153,8 +153,8 @@ func (a *attention) run(w *worker, next *sched.Counter) {
 	runs := (a.group + heads - 1) / heads
 	blocks := (m.n + rows - 1) / rows
 	for {
-		i := next.Next()
-		if i >= blocks*a.shape.KVHeads*runs {
+		i, ok := m.pool.Take(w.id, next, blocks*a.shape.KVHeads*runs)
+		if !ok {
 			return
 		}
 		// The longest rows first: the last pieces are then the short ones.

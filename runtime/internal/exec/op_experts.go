@@ -351,8 +351,8 @@ func (m *Model) expertProducts(e *experts, in *buffer, list []expertProduct) {
 	m.step(e.selected, func(w *worker, next *sched.Counter) {
 		p := &m.picks
 		for {
-			i := next.Next()
-			if i >= len(p.used)*len(list)*cuts {
+			i, ok := m.pool.Take(w.id, next, len(p.used)*len(list)*cuts)
+			if !ok {
 				return
 			}
 			x := int(p.used[i/(len(list)*cuts)])

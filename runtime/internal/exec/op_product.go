@@ -105,7 +105,7 @@ func (m *Model) bindProduct(p *format.MatMulParams, selected bool) error {
 // end a step together.
 func (m *Model) pieceBytes(left int) int {
 	if workers := m.pool.Workers(); workers > 1 {
-		return max(min(left/(2*workers), pieceBytes), pieceMinBytes)
+		return max(min(left/(m.pool.Cuts()*workers), pieceBytes), pieceMinBytes)
 	}
 	return pieceBytes
 }
@@ -127,8 +127,8 @@ func (m *Model) pieces(selected bool, n int, partOf func(i int) (*weight, int), 
 		rows := m.count(selected)
 		blocks := (rows + pieceBatch - 1) / pieceBatch
 		for {
-			i := next.Next()
-			if i >= n*blocks {
+			i, ok := m.pool.Take(w.id, next, n*blocks)
+			if !ok {
 				return
 			}
 			r := i % blocks * pieceBatch

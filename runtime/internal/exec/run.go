@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"jns/format"
 	"jns/runtime/internal/kv"
@@ -66,13 +67,32 @@ func (m *Model) Run(b Batch) error {
 			return err
 		}
 	}
+	var watched bool
+	m.pool, watched = m.teams.Team(len(b))
+	m.timed = m.pool.Measured()
+	start := time.Now()
 	err := m.pool.Run(m.entry)
+	if watched && err == nil {
+		m.teams.Took(len(b), time.Since(start))
+	}
+	if m.timed && err == nil {
+		m.learn()
+	}
 	if err != nil { // counters are left as they were
 		for i := range m.next {
 			m.next[i].Reset()
 		}
 	}
 	return err
+}
+
+// learn tells the team how fast its workers were.
+func (m *Model) learn() {
+	n := m.pool.Workers()
+	for i := range n {
+		m.did[i], m.busy[i] = m.work[i].did, m.work[i].busy.Seconds()
+	}
+	m.pool.Learn(m.did[:n], m.busy[:n])
 }
 
 // Whole says that rows see later positions: all tokens of a session must be in one batch.
@@ -89,7 +109,7 @@ func (m *Model) Whole() bool {
 // meeting before them.
 func (m *Model) region(id int) {
 	w := &m.work[id]
-	w.turn = 0
+	w.turn, w.did, w.busy = 0, 0, 0
 	for i := 0; i < len(m.steps); {
 		s := &m.steps[i]
 		if s.selected && len(m.chosen) == 0 {

@@ -138,8 +138,8 @@ func (m *Model) streamPieces(selected bool, n int, partOf func(i int) (*weight, 
 	})
 	m.step(selected, func(w *worker, next *sched.Counter) {
 		for {
-			i := next.Next()
-			if i >= len(list) {
+			i, ok := m.pool.Take(w.id, next, len(list))
+			if !ok {
 				return
 			}
 			p := int(list[i])

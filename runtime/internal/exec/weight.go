@@ -3,6 +3,7 @@ package exec
 import (
 	"fmt"
 	"io"
+	"time"
 	"unsafe"
 
 	"jns/format"
@@ -89,8 +90,18 @@ func bindWeight(t format.Tensor, slots format.SlotTable, mem Bytes, stream Strea
 
 // multiply runs the product and counts the kernel that ran.
 func (w *weight) multiply(k *worker, a *kernels.MatMulArgs) {
+	u := &k.uses[w.counter[w.mm.Variant(a.N)]]
+	u.Calls++
+	u.Rows += uint64(a.Tiles * w.layout.Rows * a.N)
+	u.Bytes += uint64(a.Tiles) * uint64(a.WStride)
+	if !k.m.timed {
+		w.mm.Func(a)
+		return
+	}
+	start := time.Now()
 	w.mm.Func(a)
-	k.calls[w.counter[w.mm.Variant(a.N)]]++
+	k.busy += time.Since(start)
+	k.did += float64(a.Tiles) * float64(a.WStride) * float64(a.N)
 }
 
 // wholeGroups rounds a number of tile rows up to what the kernels take at a time.

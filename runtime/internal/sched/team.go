@@ -132,5 +132,13 @@ func (t *Team) Learn(done, busy []float64) {
 	}
 }
 
-// Uneven says that workers differ in speed, so that the steps are better cut into more pieces.
-func (t *Team) Uneven() bool { return t.patience != nil }
+// Cuts is how many pieces each worker should find in what is left of a step when its next piece is cut: more where workers differ, so that a piece is short even for the slowest.
+func (t *Team) Cuts() int {
+	if t.patience == nil {
+		return 2
+	}
+	return 8
+}
+
+// Of says that the team is a crew's at work.
+func (t *Team) Of(c Crew) bool { return t.crew.equal(c) && t.crew.Bound == c.Bound }

@@ -2,19 +2,39 @@ package sched
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// simulate is one step with a barrier at its end on processors of given speeds: whoever is free first asks the team for its next piece. It gives the time of the step in
-// units of what the fastest processor needs for a piece, and each worker's pieces and time.
-func simulate(t *testing.T, team *Team, speed []float64, pieces int) (longest float64, done, busy []float64) {
+// cut makes the pieces of a step as products are cut: each is a part of what is left. None is smaller than 1/128 of a worker's
+// even share: the step is large enough for the machine.
+func cut(cuts, workers int) (pieces []float64) {
+	for left := 1.0; left > 1e-9; {
+		p := min(max(left/float64(cuts*workers), 1/float64(128*workers)), left)
+		pieces = append(pieces, p)
+		left -= p
+	}
+	return pieces
+}
+
+// equally makes n equal pieces of a step.
+func equally(n int) (pieces []float64) {
+	for range n {
+		pieces = append(pieces, 1/float64(n))
+	}
+	return pieces
+}
+
+// simulate is one step with a barrier at its end on processors of given speeds: whoever is free first asks the team for its next piece. It gives the time of the step,
+// the fastest processor's for the whole of it being 1, and each worker's part and time.
+func simulate(t *testing.T, team *Team, speed, pieces []float64) (longest float64, done, busy []float64) {
 	n := len(speed)
 	done, busy = make([]float64, n), make([]float64, n)
 	left := make([]bool, n)
-	taken := make([]bool, pieces)
+	taken := make([]bool, len(pieces))
 	var next Counter
 	for active := n; active > 0; {
 		w := -1
@@ -23,7 +43,7 @@ func simulate(t *testing.T, team *Team, speed []float64, pieces int) (longest fl
 				w = i
 			}
 		}
-		i, ok := team.Take(w, &next, pieces)
+		i, ok := team.Take(w, &next, len(pieces))
 		if !ok {
 			left[w] = true
 			active--
@@ -31,23 +51,16 @@ func simulate(t *testing.T, team *Team, speed []float64, pieces int) (longest fl
 		}
 		require.False(t, taken[i])
 		taken[i] = true
-		done[w]++
-		busy[w] += 1 / speed[w]
+		done[w] += pieces[i]
+		busy[w] += pieces[i] / speed[w]
 		longest = max(longest, busy[w])
 	}
 	require.NotContains(t, taken, false, "a piece was left")
 	return longest, done, busy
 }
 
-// parted is the time of the same step when each worker gets the same number of pieces beforehand, as a parallel loop without a scheduler gives them out.
-func parted(speed []float64, pieces int) float64 {
-	longest := 0.0
-	for i, s := range speed {
-		n := pieces*(i+1)/len(speed) - pieces*i/len(speed)
-		longest = max(longest, float64(n)/s)
-	}
-	return longest
-}
+// parted is the time of the same step when each worker gets as much of it beforehand, as a parallel loop without a scheduler gives it out.
+func parted(speed []float64) float64 { return 1 / (float64(len(speed)) * slices.Min(speed)) }
 
 func speedsOf(top Topology, c Crew) []float64 {
 	var s []float64
@@ -60,9 +73,6 @@ func speedsOf(top Topology, c Crew) []float64 {
 	}
 	return s
 }
-
-// pieces of a step: four for each worker as products of one token are cut; of a prompt there are some times more.
-func piecesOf(workers int) []int { return []int{4 * workers, 16 * workers, 64 * workers} }
 
 func TestSimulatedBarrier(t *testing.T) {
 	read := func(groups ...coreGroup) Topology {
@@ -90,14 +100,21 @@ func TestSimulatedBarrier(t *testing.T) {
 		for _, s := range speed {
 			sum += s
 		}
-		for _, n := range piecesOf(len(speed)) {
-			got, _, _ := simulate(t, team, speed, n)
-			free, _, _ := simulate(t, anyone, speed, n)
-			ideal := float64(n) / sum
-			t.Logf("%-22s %5d pieces: even split %7.1f, whoever asks %7.1f, ours %7.1f, ideal %7.1f: %.2f times an even split, %.2f of the ideal",
-				c.name, n, parted(speed, n), free, got, ideal, parted(speed, n)/got, ideal/got)
-			require.GreaterOrEqual(t, parted(speed, n)/got, c.least, c.name)
-			require.LessOrEqual(t, got, 1.02*free, "patience must not cost anything: %s", c.name)
+		n := len(speed)
+		for _, step := range []struct {
+			name       string
+			ours, free []float64
+		}{
+			{"a product", cut(team.Cuts(), n), cut(anyone.Cuts(), n)},
+			{"4 pieces each", equally(4 * n), equally(4 * n)},
+			{"16 pieces each", equally(16 * n), equally(16 * n)},
+		} {
+			got, _, _ := simulate(t, team, speed, step.ours)
+			free, _, _ := simulate(t, anyone, speed, step.free)
+			t.Logf("%-22s %-14s times: even split %.4f, whoever asks %.4f, ours %.4f, ideal %.4f: %.2f times an even split, %.2f of the ideal",
+				c.name, step.name, parted(speed), free, got, 1/sum, parted(speed)/got, 1/sum/got)
+			require.GreaterOrEqual(t, parted(speed)/got, c.least, c.name)
+			require.LessOrEqual(t, got, 1.02*free, "patience must not cost anything: %s, %s", c.name, step.name)
 		}
 		team.Close()
 		anyone.Close()
@@ -118,7 +135,7 @@ func TestSharesFollowTheTimesOfTheWorkers(t *testing.T) {
 	defer team.Close()
 	require.True(t, team.Measured())
 	for range 12 {
-		_, done, busy := simulate(t, team, speed, 64*len(speed))
+		_, done, busy := simulate(t, team, speed, equally(64*len(speed)))
 		team.Learn(done, busy)
 	}
 	for i, s := range team.Crew().Shares {

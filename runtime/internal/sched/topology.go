@@ -226,3 +226,6 @@ func kinds(cpus []CPU) []CPU {
 	})
 	return s
 }
+
+// Describe sums the processors up, the fastest kind first: "10 × Performance, 4 × Efficiency".
+func (t Topology) Describe() string { return nameOf(kinds(t.CPUs)) }
