@@ -72,6 +72,7 @@ func (s *Session) Generate(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.cache.Mark() // another answer to the same prompt need not compute it again
 	first := time.Now()
 	g.res.Timings.Prefill = first.Sub(start)
 	for g.take(id) {
@@ -134,6 +135,9 @@ func (g *generation) init() error {
 // next computes tokens and chooses the one that follows.
 func (g *generation) next(ctx context.Context, tokens []int32) (int32, error) {
 	err := g.s.Eval(ctx, tokens, nil, g.each)
+	if err == nil {
+		g.s.chosen = g.id
+	}
 	return g.id, err
 }
 

@@ -217,7 +217,9 @@ func (a *answering) run(ctx context.Context, left []int32) error {
 		if err := a.s.Eval(ctx, next, nil, a.choose); err != nil {
 			return err
 		}
+		a.s.chosen = a.step.ID
 		if first.IsZero() {
+			a.s.cache.Mark() // another answer to the same prompt need not compute it again
 			first = time.Now()
 			a.res.Timings.Prefill = first.Sub(start)
 		}

@@ -15,12 +15,13 @@ type Session struct {
 	e      *Engine
 	cache  *kv.Cache
 	tokens []int32
+	chosen int32 // the token chosen to follow them, which has not been computed; −1: none
 	batch  exec.Batch
 }
 
 // NewSession makes an empty session.
 func (e *Engine) NewSession() *Session {
-	return &Session{e: e, cache: e.model.Store().NewCache(e.opts.Context)}
+	return &Session{e: e, cache: e.model.Store().NewCache(e.opts.Context), chosen: -1}
 }
 
 // Close gives the session's memory back to the engine.
@@ -29,47 +30,60 @@ func (s *Session) Close() { s.cache.Close(); s.tokens = nil }
 // Tokens are the tokens seen so far; the caller must not change them.
 func (s *Session) Tokens() []int32 { return s.tokens }
 
+// Pending is the token that a generation has chosen last and not gone on from; there may be none.
+func (s *Session) Pending() []int32 {
+	if s.chosen < 0 {
+		return nil
+	}
+	return []int32{s.chosen}
+}
+
 // Room is the number of tokens that still fit.
 func (s *Session) Room() int { return s.cache.Limit() - s.cache.Len() }
 
 // Bytes is the memory of the keys and values that the session holds, shared with forks or not.
 func (s *Session) Bytes() int { return s.cache.Bytes() }
 
-// Truncate forgets all but the first n tokens.
+// Truncate forgets all but the first n tokens. It fails where a window or a recurrent state has gone past n and no mark was set there; see Reach.
 func (s *Session) Truncate(n int) error {
 	if err := s.cache.Truncate(n); err != nil {
 		return err
+	}
+	if n < len(s.tokens) {
+		s.chosen = -1
 	}
 	s.tokens = s.tokens[:n]
 	return nil
 }
 
+// Reach is the largest number of tokens, at most n, to which the session can be truncated: n itself where every position is kept, else that of a mark before.
+func (s *Session) Reach(n int) int { return s.cache.Reach(n) }
+
 // Reuse prepares the session for a prompt: it keeps what the prompt and the tokens seen so far have in common, forgets the rest, and returns the tokens that are
-// left to be computed (at least one). When a window has dropped what would be needed, it starts again.
+// left to be computed (at least one). Where a window or a recurrent state has gone past the first difference, it goes back to the last mark before it.
 func (s *Session) Reuse(prompt []int32) ([]int32, error) {
 	n := 0
 	for n < len(prompt)-1 && n < len(s.tokens) && prompt[n] == s.tokens[n] {
 		n++
 	}
-	err := s.Truncate(n)
-	if errors.Is(err, kv.ErrGone) {
-		n, err = 0, s.Truncate(0)
-	}
+	n, err := s.cut(n)
 	return prompt[n:], err
 }
 
-// forget undoes a batch that failed: what it stored from position n on is dropped, or all of it where a recurrent state cannot go back.
-func (s *Session) forget(n int) error {
-	err := s.Truncate(n)
-	if errors.Is(err, kv.ErrGone) {
-		err = s.Truncate(0)
+// cut truncates to n tokens or as many before as can be reached, and gives their number.
+func (s *Session) cut(n int) (int, error) {
+	for {
+		n = s.Reach(n)
+		err := s.Truncate(n)
+		if !errors.Is(err, kv.ErrGone) { // another session's need of memory may have taken the mark meanwhile
+			return n, err
+		}
 	}
-	return err
 }
 
 // Fork makes a session that has seen the same tokens; memory is shared until one of the two goes on.
 func (s *Session) Fork() *Session {
-	return &Session{e: s.e, cache: s.cache.Fork(), tokens: append([]int32(nil), s.tokens...)}
+	return &Session{e: s.e, cache: s.cache.Fork(), tokens: append([]int32(nil), s.tokens...), chosen: s.chosen}
 }
 
 // Eval computes tokens in batches. For each token whose logits are wanted it calls each(i, logits), i counting tokens; logits (Vocab values) are valid during the call.
@@ -96,7 +110,7 @@ func (s *Session) eval(ctx context.Context, tokens []int32, want func(i int) boo
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(len(tokens)-from, e.model.Rows())
+		n := min(len(tokens)-from, e.model.Rows(), s.cache.UntilMark())
 		before := s.cache.Len()
 		first, err := s.cache.Extend(n)
 		if err != nil {
@@ -117,9 +131,10 @@ func (s *Session) eval(ctx context.Context, tokens []int32, want func(i int) boo
 			e.stream.cache.Ran(time.Since(start))
 		}
 		if err = e.ran(err); err != nil {
-			return errors.Join(err, s.forget(before))
+			_, back := s.cut(before)
+			return errors.Join(err, back)
 		}
-		s.tokens = append(s.tokens, tokens[from:from+n]...)
+		s.tokens, s.chosen = append(s.tokens, tokens[from:from+n]...), -1
 		k := 0
 		for i := range s.batch {
 			if !s.batch[i].Logits {
@@ -135,6 +150,9 @@ func (s *Session) eval(ctx context.Context, tokens []int32, want func(i int) boo
 			k++
 		}
 		s.cache.Slide()
+		if s.cache.UntilMark() == kv.MarkEvery {
+			s.cache.Mark()
+		}
 		from += n
 	}
 	return nil
