@@ -27,6 +27,7 @@ func streamFlags() []cli.Flag {
 		}},
 		&cli.StringFlag{Name: "policy", Usage: "which processors work: " + strings.Join(engine.Schedules(), ", ") + "; which experts stay in memory: " +
 			strings.Join(engine.Policies(), ", ") + "; or one of each, as in big,lru", HideDefault: true, Validator: func(s string) error { _, _, err := policies(s); return err }},
+		&cli.FloatFlag{Name: "skip-experts", Usage: "where less than a fifth of the experts fit: leave out those that would have to be read and have less than this part of a token's largest weight; changes results", HideDefault: true},
 		&cli.StringFlag{Name: "record-routing", Usage: "write which experts were used to `FILE`, for cache-sim, heatmap and jnsc compile --profile"},
 		&cli.BoolFlag{Name: "cold", Usage: "do not begin with the experts that the last run ended with"},
 	}
@@ -36,6 +37,7 @@ func streamFlags() []cli.Flag {
 func streamOptions(c *cli.Command, o *engine.Options) {
 	o.Memory, _ = parseSize(c.String("memory"))
 	o.IO, o.Verify, o.Warm = c.String("io"), c.String("verify") == "slots", !c.Bool("cold")
+	o.Skip = c.Float("skip-experts")
 	o.Schedule, o.Policy, _ = policies(c.String("policy"))
 }
 

@@ -164,6 +164,9 @@ func stats(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 			fmt.Fprintf(w, "%s\t%d in %.1f ms, of which %.1f were waited for reads; %s read\n", p.name, p.Rows, p.RanMS, p.WaitedMS, jnscli.Size(p.Bytes))
 		}
 	}
+	if s := k.Skip; s != nil {
+		fmt.Fprintf(w, "left out\t%d of %d chosen experts (%.2f %%), with %.2f %% of the routers' weight; limit %v of the largest\n", s.Skipped, s.Chosen, 100*s.Part, 100*s.Weight, s.Below)
+	}
 	fmt.Fprintf(w, "hit rate\t%.4f\n", q.HitRate)
 	for l, v := range q.Layers {
 		fmt.Fprintf(w, "  layer %d\t%.4f\n", l, v)

@@ -119,7 +119,7 @@ func (e *Engine) load(o Options) (err error) {
 		e.crews.remember(filepath.Join(dir, "jns", "pools"), e.Root(), e.opts.Kernels)
 	}
 	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Teams: e.crews, Batch: e.opts.Batch, Context: e.opts.Context, KV8: e.opts.KV == KVQ8, Program: e.c.Program,
-		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file, Stream: stream})
+		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file, Stream: stream, Skip: e.stream.skip(o.Skip)})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"jns/runtime/internal/sched"
 )
 
-// Options say how to run a container. The zero value is the default. No option changes a bit of the results, but for KV, and
+// Options say how to run a container. The zero value is the default. No option changes a bit of the results, but for KV, Skip, and
 // for Context in models with two sets of rotation frequencies: one for sessions up to the original context, one for longer ones.
 type Options struct {
 	Threads int    // most workers; 0: as many as affinity and the control group's quota allow
@@ -27,6 +27,7 @@ type Options struct {
 	Policy string    // which experts stay in memory: "" for the best known, see expert.Policies
 	Verify bool      // every slot is compared with its digest when it is read
 	Warm   bool      // begin with the experts that were in memory at the end of the last run, and keep them for the next
+	Skip   float64   // 0: every expert counts. Else experts that are not in memory and have less than this part of a token's largest weight are left out, where less than a fifth fit: another result
 	Record io.Writer // gets a routing trace, whose last part comes with Close; nil: none
 
 	// TokenizerOnly opens the vocabulary alone: nothing can be computed, and a container that holds nothing else is welcome.
@@ -72,6 +73,9 @@ func (o Options) resolve(trained int) (Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("%w: %w", ErrOption, err)
 		}
+	}
+	if !(o.Skip >= 0 && o.Skip < 1) {
+		return o, fmt.Errorf("%w: --skip-experts %v, a part of the largest weight from 0 to less than 1", ErrOption, o.Skip)
 	}
 	set, err := kernels.Resolve(o.Kernels)
 	if err != nil {

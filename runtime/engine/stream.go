@@ -29,6 +29,7 @@ type streaming struct {
 	hot     string // where the hot set is kept; empty: nowhere
 	limit   int64  // the collector's before
 	plan    memoryPlan
+	share   float64 // of the experts that the frames hold
 }
 
 // memoryPlan says what a grant of memory is used for, in bytes.
@@ -189,7 +190,7 @@ func (e *Engine) openStream(o Options, memory uint64) (_ exec.Stream, err error)
 			e.opts, plan, places, frames, first = wide, p, l, f, n
 		}
 	}
-	s := &streaming{plan: plan}
+	s := &streaming{plan: plan, share: frames.Share()}
 	e.stream = s
 	if s.mem, err = store.Frames(int(frames.Bytes())); err != nil {
 		return nil, fmt.Errorf("%d MiB of frames: %w", plan.Frames>>20, err)
@@ -351,6 +352,26 @@ func writeHot(name string, root [32]byte, slots []uint32) {
 	}
 }
 
+// skipShare: experts are left out only where the cache holds less than this part of them.
+const skipShare = 0.2
+
+// skip is the part of the largest weight below which an absent expert is left out.
+func (s *streaming) skip(asked float64) float32 {
+	if s == nil || s.share >= skipShare {
+		return 0
+	}
+	return float32(asked)
+}
+
+// SkipReceipt says what was left out although the router chose it, where the user allowed that.
+type SkipReceipt struct {
+	Below   float64 `json:"below"` // part of a token's largest weight; 0: nothing is left out, because a fifth of the experts or more fit
+	Chosen  uint64  `json:"chosen"`
+	Skipped uint64  `json:"skipped"`
+	Part    float64 `json:"skipped_part"`   // of the choices
+	Weight  float64 `json:"skipped_weight"` // part of the routers' weight
+}
+
 // StreamPhase is what passes of one kind did.
 type StreamPhase = expert.Phase
 
@@ -362,6 +383,7 @@ type StreamReceipt struct {
 	Policy string       `json:"policy"`
 	Verify bool         `json:"verify"`
 	Cache  expert.Stats `json:"cache"`
+	Skip   *SkipReceipt `json:"skip,omitempty"` // nil: not asked for, every result is exact
 }
 
 func (e *Engine) streamReceipt() *StreamReceipt {
@@ -372,6 +394,13 @@ func (e *Engine) streamReceipt() *StreamReceipt {
 	r := &StreamReceipt{Memory: s.plan, Why: s.backend.Why, Rate: s.backend.Rate, Policy: e.opts.Policy, Verify: e.opts.Verify, Cache: s.cache.Stats()}
 	if r.Policy == "" {
 		r.Policy = expert.PolicyNext
+	}
+	if e.opts.Skip > 0 {
+		q := e.model.Skipped()
+		r.Skip = &SkipReceipt{Below: float64(s.skip(e.opts.Skip)), Chosen: q.Chosen, Skipped: q.Skipped}
+		if q.Chosen > 0 && q.Weight > 0 {
+			r.Skip.Part, r.Skip.Weight = float64(q.Skipped)/float64(q.Chosen), q.Lost/q.Weight
+		}
 	}
 	return r
 }

@@ -31,6 +31,7 @@ func main() {
 	flag.IntVar(&t.n, "n", 48, "tokens to generate")
 	flag.IntVar(&t.prompt, "p", 64, "tokens of the prompt")
 	grants := flag.String("memory", "", "grants, such as 1GiB,2GiB (default: 1/8, 1/4 and 1/2 of the model)")
+	waits := flag.Bool("waits", false, "say how the time of each grant compares with that of computing and of reading, instead of testing")
 	peer := flag.String("peer", "", "measure beside this program, which runs llama.cpp (cmd/internal/peer/build), with the first of -memory; needs -cgroup")
 	flag.Parse()
 	i := slices.IndexFunc(shapes, func(s shape) bool { return s.name == *name })
@@ -43,6 +44,9 @@ func main() {
 		t.grants = strings.Split(*grants, ",")
 	}
 	run := t.all
+	if *waits {
+		run = t.waits
+	}
 	if *peer != "" {
 		run = func() error {
 			if err := t.make(); err != nil || len(t.grants) == 0 {
@@ -66,6 +70,14 @@ type test struct {
 	n, prompt int
 	grants    []string
 	model     string
+	cache     string // the runs' cache directory; empty: the user's
+}
+
+// phase is what passes over prompts, or over single tokens, did.
+type phase struct {
+	RanMS    float64 `json:"ran_ms"`
+	WaitedMS float64 `json:"waited_ms"`
+	Bytes    uint64  `json:"bytes"`
 }
 
 // result is what a run printed.
@@ -78,11 +90,15 @@ type result struct {
 	} `json:"timings"`
 	Receipt struct {
 		IO     string `json:"io"`
+		Batch  int    `json:"batch"`
 		Stream *struct {
 			Memory struct {
 				Frames uint64 `json:"frames"`
 			} `json:"memory"`
+			Rate  float64 `json:"io_bytes_per_s"`
 			Cache struct {
+				Prompts    phase   `json:"prompts"`
+				Tokens     phase   `json:"tokens"`
 				HitRate    float64 `json:"hit_rate"`
 				Bytes      uint64  `json:"bytes"`
 				AheadBytes uint64  `json:"ahead_bytes"`
@@ -188,6 +204,9 @@ func (t *test) once(memory, io, trace string) (*result, error) {
 			return nil, err
 		}
 		defer done()
+	}
+	if t.cache != "" {
+		c.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.cache)
 	}
 	var out, words bytes.Buffer
 	c.Stdout, c.Stderr = &out, &words

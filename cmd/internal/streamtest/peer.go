@@ -49,7 +49,7 @@ func (t *test) beside(peer, memory string) error {
 	}
 	token := (took[1] - took[0]).Seconds() / 6
 	decode, prompt := 1/token, 1024/((took[2]-took[0]).Seconds()+token) // two tokens of prompt cost at least what one of the answer does
-	fmt.Printf("--memory %s, tokens/s: decoding %.2f, llama.cpp %.3f: %.1f ×; a prompt of 1024 tokens %.1f, llama.cpp %.2f: %.1f ×\n", memory,
+	fmt.Printf("--memory %s, batches of %d, tokens/s: decoding %.2f, llama.cpp %.3f: %.1f ×; a prompt of 1024 tokens %.1f, llama.cpp %.2f: %.1f ×\n", memory, r.Receipt.Batch,
 		r.Timings.DecodeTPS, decode, r.Timings.DecodeTPS/decode, r.Timings.PrefillTPS, prompt, r.Timings.PrefillTPS/prompt)
 	return nil
 }

@@ -163,6 +163,11 @@ func (m *Model) guess(w *worker, g *guess, i, row int) {
 	a.Y, a.YStride = unsafe.Pointer(unsafe.SliceData(k.logits)), uintptr(4*len(k.logits))
 	q.multiply(w, a)
 	m.vec.Route(&g.args, k.logits[:g.args.Experts], g.chosen[i*top:(i+1)*top], k.weights, &m.picks.routes[w.id].scratch)
+	for rank, v := range k.weights { // what would be left out need not be read
+		if v < m.skip*k.weights[0] {
+			g.chosen[i*top+rank] = -1
+		}
+	}
 }
 
 // readAhead tells the stream what was guessed for a batch of n rows.
@@ -185,7 +190,9 @@ func (m *Model) readAhead(g *guess, n int) {
 	}
 	clear(g.count)
 	for _, x := range g.chosen[:rows*top] {
-		g.count[x]++
+		if x >= 0 {
+			g.count[x]++
+		}
 	}
 	for log := bits.Len(guessRows); log > 0; log-- { // the most frequent first
 		for x, c := range g.count {

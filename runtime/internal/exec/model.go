@@ -24,7 +24,8 @@ type Config struct {
 	Tensors format.TensorTable
 	Slots   format.SlotTable
 	Bytes   Bytes
-	Stream  Stream // nil: every slot is resident
+	Stream  Stream  // nil: every slot is resident
+	Skip    float32 // experts that are not in memory and have less than this part of a row's largest weight are left out: this does change the results; 0: none
 }
 
 // Teams gives the workers of each run.
@@ -67,6 +68,8 @@ type Model struct {
 	class    []uint8           // the same
 	guessed  map[uint32]*guess // by the route's buffer, until its experts are bound
 	mixtures []mixture
+	skip     float32
+	skipped  Skipped
 	arena    int // bytes
 
 	context   int // most positions of a session
@@ -110,7 +113,7 @@ type Fallback struct {
 
 // New binds a proved program.
 func New(c Config) (*Model, error) {
-	m := &Model{prog: c.Program, teams: c.Teams, rows: c.Batch, kernels: map[string]int{}, set: c.Set, positions: math.MaxInt, context: c.Context, stream: c.Stream}
+	m := &Model{prog: c.Program, teams: c.Teams, rows: c.Batch, kernels: map[string]int{}, set: c.Set, positions: math.MaxInt, context: c.Context, stream: c.Stream, skip: c.Skip}
 	m.vec = kernels.VecFor(c.Set)
 	shapes := make([]kv.Shape, len(c.Program.States))
 	for i, s := range c.Program.States {

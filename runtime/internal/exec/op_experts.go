@@ -178,6 +178,7 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 	}
 	m.step(selected, func(w *worker, next *sched.Counter) {
 		if next.Next() == 0 {
+			m.skipAbsent(e)
 			m.group(e, experts)
 		}
 	})

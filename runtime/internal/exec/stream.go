@@ -17,6 +17,8 @@ var ErrRow = errors.New("a row could not be read")
 type Stream interface {
 	// Streamed reports whether a slot does not stay in memory.
 	Streamed(slot uint32) bool
+	// Present reports whether a slot is in memory or on its way there.
+	Present(slot uint32) bool
 	// Turn says which slots the operation wants, no slot twice, and for how many of the batch's rows (counts; nil: all) each.
 	Turn(slots []uint32, counts []int32, rows int)
 	// Next gives the turn's next block in the order in which its slots will be there; the block before is done with. Reads of what follows go on meanwhile. more: others follow.

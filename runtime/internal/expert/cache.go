@@ -225,6 +225,12 @@ func (k *Cache) Streamed(slot uint32) bool {
 	return i < uint32(len(k.c.Places)) && !k.c.Places[i].Resident
 }
 
+// Present reports whether the slot has a frame.
+func (k *Cache) Present(slot uint32) bool {
+	g, id := k.place(slot)
+	return g.tables[g.of[id]].Frame(id) >= 0
+}
+
 // Pass begins a pass over rows.
 func (k *Cache) Pass(rows int) error {
 	if k.c.Changed != nil {
