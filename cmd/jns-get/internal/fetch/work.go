@@ -540,6 +540,9 @@ func (g *get) arrived(s *src, i int, b []byte) {
 	}
 	lo, _ := g.rule.span(i)
 	_, err := g.part.f.WriteAt(b, lo)
+	if err == nil {
+		writeBack(g.part.f, lo, int64(len(b)))
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err == nil {
