@@ -20,6 +20,7 @@ type Attn struct {
 	RowNorm   bool // the same norms, of the whole row
 	LayerNorm bool // the same norms, layer norms of every head, each with its own weight; files may lack them
 	RowLayer  bool // the same norms, layer norms of the whole row, with a bias if there is one; files may lack them
+	OwnNorms  bool // RMS norms of every head, each with its own weight
 	LateNorm  bool // those norms come after the rotation
 	ValNorm   bool // values are normed too, without weight
 
@@ -154,6 +155,8 @@ func (b *Builder) turned(x Value, name string, a Attn, heads, dim uint32) Value 
 	switch {
 	case a.QKNorm:
 		x = b.HeadNorm(x, name, heads)
+	case a.OwnNorms:
+		x = b.norm(x, format.NormRMS, b.VectorOf(name, uint64(dim), uint64(heads)), nil, heads, true, b.Eps)
 	case a.Bare:
 		x = b.norm(x, format.NormRMS, nil, nil, heads, false, b.Eps)
 	case a.RowLayer && b.Has(name):

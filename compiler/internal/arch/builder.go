@@ -25,13 +25,14 @@ type Builder struct {
 	ropes map[string]int // index of the table of a rotation already computed
 
 	states map[int]uint32 // state of keys and values by layer
+	pass   int            // where layers are run several times: the run, counted through, by which scales of matrices are named; else -1
 }
 
 // maxProblems bounds the list of problems; a header that promises a million layers must not produce a million lines.
 const maxProblems = 24
 
 func newBuilder(set *gguf.Set, name string) *Builder {
-	b := &Builder{set: set, layer: -1, ropes: map[string]int{}, states: map[int]uint32{}, g: &Graph{Arch: name, Logits: NoValue, Uses: map[*gguf.Tensor]*Use{}}}
+	b := &Builder{set: set, layer: -1, pass: -1, ropes: map[string]int{}, states: map[int]uint32{}, g: &Graph{Arch: name, Logits: NoValue, Uses: map[*gguf.Tensor]*Use{}}}
 	b.readHyper()
 	return b
 }

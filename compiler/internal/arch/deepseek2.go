@@ -13,7 +13,9 @@ var (
 
 // deepseek2 is DeepSeek V2, V3 and R1, Kimi K2, GLM 4.7 Flash, Mistral 4 and others of that form: latent attention, leading dense layers, then groups of experts and shared ones. YaRN's factor
 // goes into the attention's scale.
-func deepseek2(b *Builder) {
+func deepseek2(b *Builder) { b.deepseek(format.RouteSoftmax, false) }
+
+func (b *Builder) deepseek(gating uint8, scaled bool) {
 	b.Predicted()
 	l := b.Latent()
 	r := b.Rotation()
@@ -32,12 +34,11 @@ func deepseek2(b *Builder) {
 	}
 	l.Table = b.RopeTable(r)
 	l.Temper = b.temper()
-	gating := uint8(format.RouteSoftmax)
 	if (b.NLayer == 47 || b.NLayer == 48) && b.NVocab == 154880 {
 		gating = format.RouteSigmoid
 	}
 	dense := int(b.Uint("leading_dense_block_count", 0))
-	m := Moe{Act: format.ActSiLU, Func: b.Gating(gating), Renormalise: b.Bool("expert_weights_norm", false), Scale: b.WeightScale(), Width: b.ExpertFF(), Choice: true}
+	m := Moe{Act: format.ActSiLU, Func: b.Gating(gating), Renormalise: b.Bool("expert_weights_norm", false), Scale: b.WeightScale(), Width: b.ExpertFF(), Choice: true, Scaled: scaled}
 	shared := b.times(m.Width, b.bounded("expert_shared_count", 0, 0, maxExpert))
 	x := b.Embed(1)
 	b.Layers(func(i int) {

@@ -11,6 +11,7 @@ var knownExtras = []struct{ pattern, reason string }{
 	{"*.attn_rot_embd", "rotation table of old files, computed instead"},
 	{"*.attention.rotary_emb.inv_freq", "rotation table of old files, computed instead"},
 	{"*.input_scale", "scale of quantised activations, which this program computes itself"},
+	{"cls.*", "classifier behind the hidden states; the model gives logits"},
 	{"*.nextn.*", "multi-token prediction, not used in decoding"},
 }
 

@@ -61,6 +61,10 @@ func (b *Builder) biased(x Value, prefix string, rows uint32, scaled bool) Value
 
 // scaleOf is the factor prefix.scale, 1 if there is none or it is not used.
 func (b *Builder) scaleOf(prefix string, used bool) float32 {
+	if b.layer >= 0 && b.pass >= 0 {
+		defer func(layer int) { b.layer = layer }(b.layer)
+		b.layer = b.pass
+	}
 	name := prefix + ".scale"
 	switch {
 	case !b.Has(name):

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"jns/compiler/internal/gguf"
 )
@@ -59,8 +58,7 @@ func Build(set *gguf.Set, opt Options) (*Graph, error) {
 	}
 	a, ok := find(name)
 	if !ok {
-		return nil, fmt.Errorf("%w: architecture %q is not known to this compiler; known are: %s",
-			gguf.ErrUnsupported, clip(name), strings.Join(Names(), ", "))
+		return nil, notKnown(name)
 	}
 	b := newBuilder(set, name)
 	func() {
