@@ -30,7 +30,12 @@ func benchCommand() *cli.Command {
 	return &cli.Command{Name: "bench", Usage: "measure prefill and decode", ArgsUsage: "MODEL.jns",
 		Description: "ppN: a prompt of N tokens in one go; tgN: N tokens generated one by one after an empty prompt, tgN@D after D tokens. One warm-up, then the repetitions; tokens per second.\n" +
 			"Beside them stands what the same instructions reach on this machine when they do nothing else: plain reads of memory, int8 products of registers.",
-		Flags: append(engineFlags(), f...), Action: with(bench)}
+		Flags: slices.Concat(engineFlags(), f, compareFlags()), Action: func(ctx context.Context, c *cli.Command) error {
+			if c.String("compare") != "" || c.String("evidence") != "" {
+				return compared(ctx, c) // without the container: its pages belong to the processes that are measured
+			}
+			return with(bench)(ctx, c)
+		}}
 }
 
 // rate is a measurement over the repetitions, in tokens per second, and what it means in bytes, operations and joules.

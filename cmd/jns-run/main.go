@@ -19,7 +19,8 @@ import (
 // classes sorts errors into exit codes.
 var classes = jnscli.Classes{
 	{Code: jnscli.ExitUsage, Sentinels: []error{engine.ErrOption}},
-	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrCorrupt, format.ErrMagic, engine.ErrTrace}},
+	{Code: jnscli.ExitVerify, Sentinels: []error{errEvidence}},
+	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrCorrupt, format.ErrMagic, engine.ErrTrace, errNoEvidence}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrUnsupported, format.ErrVersion, engine.ErrNoVocab, engine.ErrNoTemplate, engine.ErrTemplate}},
 }
 
@@ -39,7 +40,7 @@ func root() *cli.Command {
 		Flags:     local(append(append(engineFlags(), sampleFlags()...), generateFlags()...)),
 		Action:    generate,
 		Commands: []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), embedCommand(), infoCommand(), pplCommand(), serveCommand(),
-			statsCommand(), cacheSimCommand(), heatmapCommand()},
+			statsCommand(), cacheSimCommand(), heatmapCommand(), verifyEvidenceCommand(), measureCommand()},
 	}
 }
 
