@@ -25,7 +25,8 @@ type product struct {
 	s0, s1 int     // bytes of a source block of 16 rows in the two streams
 	scales int     // bytes of expanded scales per 32 columns
 	direct bool    // codes need no expansion: panels read them from the weights
-	halves bool    // kernels want activations with sums of half blocks: see withHalfSums
+	words  bool    // expanded codes are of 16 bits, and panels want such activations: see rewritten
+	halves bool    // kernels want activations with sums of half blocks: see rewritten
 	gemv   []panel // by number of activation rows, largest first
 	few    int     // up to so many activation rows gemv is used
 	expand kernel
@@ -76,8 +77,8 @@ func (p *product) matMul(a *MatMulArgs) {
 		scalar.MatMul(p.layout)(a) // assembly counts down to zero
 		return
 	}
-	if p.halves {
-		p.withHalfSums(a)
+	if p.halves || p.words && a.N > p.few {
+		p.rewritten(a)
 		return
 	}
 	p.multiply(a)
@@ -88,8 +89,13 @@ func (p *product) multiply(a *MatMulArgs) {
 		p.multiplyDirect(a)
 		return
 	}
+	p.multiplyMany(a)
+}
+
+// multiplyMany multiplies activations in the form that panels take.
+func (p *product) multiplyMany(a *MatMulArgs) {
 	s := scratches.Get().(*scratch)
-	per := max(cacheBytes/tile.Q8XRowBytes(a.Cols)/24*24, 24)
+	per := max(cacheBytes/int(a.XStride)/24*24, 24)
 	for n := 0; n < a.N; n += per {
 		p.multiplyExpanded(a, s, n, min(per, a.N-n))
 	}
@@ -121,6 +127,14 @@ func (p *product) multiplyDirect(a *MatMulArgs) {
 // codesAt is the offset of stream 1 in a tile row.
 func (p *product) codesAt(cols int) int { return tile.X16Base(cols/p.layout.Codec.Elems, p.s0) }
 
+// blockBytes is the size of a block of activations as panels take them.
+func (p *product) blockBytes() int {
+	if p.words {
+		return tile.Q8XBytes + tile.Q8XElems
+	}
+	return tile.Q8XBytes
+}
+
 // multiplyExpanded computes activation rows n0 … n0+n.
 func (p *product) multiplyExpanded(a *MatMulArgs, s *scratch, n0, n int) {
 	step := 1
@@ -139,7 +153,7 @@ func (p *product) multiplyExpanded(a *MatMulArgs, s *scratch, n0, n int) {
 			nb := min(chunkBlocks, blocks-b)
 			g := amd64.GemmArgs{
 				Codes: codes, Scales: scales, CStride: chunkBlocks * 512, SStride: uintptr(chunkBlocks * p.scales),
-				X: unsafe.Add(a.X, uintptr(n0)*a.XStride+uintptr(b*tile.Q8XBytes)), XStride: a.XStride,
+				X: unsafe.Add(a.X, uintptr(n0)*a.XStride+uintptr(b*p.blockBytes())), XStride: a.XStride,
 				Y: unsafe.Add(a.Y, uintptr(n0)*a.YStride+uintptr(t)*64), YStride: a.YStride, Load: b,
 			}
 			p0 := unsafe.Add(w, b/subs*p.s0)

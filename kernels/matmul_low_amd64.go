@@ -10,22 +10,26 @@ import (
 	"jns/kernels/tile"
 )
 
-// halfRows holds activation rows as kernels of types with an offset per 16 elements want them.
-type halfRows struct{ buf []byte }
+// rows holds activation rows in another form than the caller's, which is the same for all matrix rows.
+type rows struct{ buf []byte }
 
-var halfRowsPool = sync.Pool{New: func() any { return new(halfRows) }}
+var rowsPool = sync.Pool{New: func() any { return new(rows) }}
 
-// withHalfSums multiplies activations in which −d·Σq of the two halves of a block stand in place of c and c0: such types have no use for those,
-// and the sums are the same for all matrix rows.
-func (p *product) withHalfSums(a *MatMulArgs) {
-	row := tile.Q8XRowBytes(a.Cols)
+// rewritten multiplies activations whose blocks a kernel has rewritten, as many rows at a time as a cache holds: with quants of 16 bits if p.words, else
+// with −d·Σq of the two halves of a block in place of c and c0, for which types with an offset per 16 elements have no use.
+func (p *product) rewritten(a *MatMulArgs) {
+	row := a.Cols / tile.Q8XElems * p.blockBytes()
 	per := min(a.N, max(cacheBytes/row/24*24, 24))
-	s := halfRowsPool.Get().(*halfRows)
+	s := rowsPool.Get().(*rows)
 	if len(s.buf) < per*row+64 {
 		s.buf = make([]byte, per*row+64)
 	}
 	x := unsafe.Pointer(&s.buf[0])
 	x = unsafe.Add(x, -uintptr(x)&63)
+	rewrite := kernel(amd64.Expand_halves_q8x_1x32_avx2)
+	if p.words {
+		rewrite = amd64.Expand_words_q8x_1x32_avx2
+	}
 	for n := 0; n < a.N; n += per {
 		b := *a
 		b.N = min(per, a.N-n)
@@ -33,9 +37,13 @@ func (p *product) withHalfSums(a *MatMulArgs) {
 		b.Y = unsafe.Add(a.Y, uintptr(n)*a.YStride)
 		for i := range b.N {
 			g := amd64.GemmArgs{X: unsafe.Add(a.X, uintptr(n+i)*a.XStride), Y: unsafe.Add(x, i*row), Blocks: a.Cols / tile.Q8XElems}
-			call(amd64.Expand_halves_q8x_1x32_avx2, hide(&g))
+			call(rewrite, hide(&g))
 		}
-		p.multiply(&b)
+		if p.words {
+			p.multiplyMany(&b)
+		} else {
+			p.multiply(&b)
+		}
 	}
-	halfRowsPool.Put(s)
+	rowsPool.Put(s)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"jns/kernels/cpu"
+	"jns/kernels/tile"
 )
 
 // Probe measures what the machine can do at most, in the instructions of a set: kernels are judged against it.
@@ -35,3 +36,15 @@ func readScalar(b []byte) uint64 {
 	}
 	return a ^ c ^ d ^ e
 }
+
+// Peak gives the loop of the inner instructions of the kernel that multiplies a layout with prompts in a set: products that nothing waits for, counted as
+// Products does. nil where the set has none.
+func Peak(l *tile.Layout, set string) func(n int) int {
+	if f := peak(l, set); f != nil {
+		return f
+	}
+	return ProbeFor(set).Products
+}
+
+// PromptKernel names the inner kernel of Peak in the grammar of Name, "panel_u8s_q8x_32x6_avx512vnni"; "" where the set has none.
+func PromptKernel(l *tile.Layout, set string) string { return promptKernel(l, set) }

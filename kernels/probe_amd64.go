@@ -3,10 +3,15 @@
 package kernels
 
 import (
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
 	"unsafe"
 
 	"jns/kernels/amd64"
 	"jns/kernels/cpu"
+	"jns/kernels/tile"
 )
 
 func fillProbe(set string, p *Probe) {
@@ -39,4 +44,43 @@ func probeDot(n, width int, f func(*amd64.ProbeArgs)) int {
 	}
 	f(&amd64.ProbeArgs{N: n})
 	return n * 12 * width
+}
+
+// peak: AVX2 has its own way for every width of codes; with VPDPBUSD there is one.
+func peak(l *tile.Layout, set string) func(n int) int {
+	if set != cpu.AVX2 {
+		return nil
+	}
+	var f func(*amd64.ProbeArgs)
+	switch name, _ := ParseName(promptKernel(l, set)); name.Tile[:min(2, len(name.Tile))] {
+	case "u4":
+		f = amd64.Probe_dot4_avx2
+	case "u5":
+		f = amd64.Probe_dot5_avx2
+	case "u6":
+		f = amd64.Probe_dot6_avx2
+	case "u7":
+		f = amd64.Probe_dot7_avx2
+	case "s1":
+		f = amd64.Probe_dot16_avx2
+	default:
+		return nil
+	}
+	return func(n int) int {
+		if n < 1 {
+			return 0
+		}
+		f(&amd64.ProbeArgs{N: n})
+		return n * 32 * 32
+	}
+}
+
+func promptKernel(l *tile.Layout, set string) string {
+	p := productFor(l, set)
+	if p == nil {
+		return ""
+	}
+	k := slices.Concat(p.panels.wide, p.panels.one)[0]
+	name := runtime.FuncForPC(reflect.ValueOf(k.run).Pointer()).Name()
+	return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
 }

@@ -12,18 +12,28 @@ import (
 
 // bindSet gives the product of a layout in exactly this set, nil if the set has none.
 func bindSet(l *tile.Layout, set string) *MatMul {
+	if p := productFor(l, set); p != nil {
+		return &MatMul{Name: p.name, Set: set, Func: p.matMul}
+	}
 	for _, s := range sets {
 		if s.name != set {
 			continue
 		}
-		for i := range s.products {
-			if p := &s.products[i]; p.layout == l {
-				return &MatMul{Name: p.name, Set: set, Func: p.matMul}
-			}
-		}
 		for i := range s.floats {
 			if p := &s.floats[i]; p.layout == l {
 				return &MatMul{Name: p.name, Set: set, Func: p.matMul}
+			}
+		}
+	}
+	return nil
+}
+
+// productFor gives the quantised product of a layout in exactly this set, nil if the set has none.
+func productFor(l *tile.Layout, set string) *product {
+	for _, s := range sets {
+		for i := range s.products {
+			if p := &s.products[i]; s.name == set && p.layout == l {
+				return p
 			}
 		}
 	}
@@ -211,37 +221,31 @@ var avx512Products = []product{
 
 var avxvnniU8s = &panelSet{
 	one: []panel{
-		{6, amd64.Panel_u8s_q8x_8x6_avxvnni},
-		{4, amd64.Panel_u8s_q8x_8x4_avxvnni},
-		{2, amd64.Panel_u8s_q8x_8x2_avxvnni},
-		{1, amd64.Panel_u8s_q8x_8x1_avxvnni},
+		{3, amd64.Panel_u8s_q8x_16x3_avxvnni},
+		{2, amd64.Panel_u8s_q8x_16x2_avxvnni},
+		{1, amd64.Panel_u8s_q8x_16x1_avxvnni},
 	},
-	half: true,
 }
 
 var avxvnniU8m = &panelSet{
 	one: []panel{
-		{6, amd64.Panel_u8m_q8x_8x6_avxvnni},
-		{4, amd64.Panel_u8m_q8x_8x4_avxvnni},
-		{2, amd64.Panel_u8m_q8x_8x2_avxvnni},
-		{1, amd64.Panel_u8m_q8x_8x1_avxvnni},
+		{3, amd64.Panel_u8m_q8x_16x3_avxvnni},
+		{2, amd64.Panel_u8m_q8x_16x2_avxvnni},
+		{1, amd64.Panel_u8m_q8x_16x1_avxvnni},
 	},
-	half: true,
 }
 
 var avxvnniU8g = &panelSet{
 	one: []panel{
-		{6, amd64.Panel_u8g_q8x_8x6_avxvnni},
-		{4, amd64.Panel_u8g_q8x_8x4_avxvnni},
-		{2, amd64.Panel_u8g_q8x_8x2_avxvnni},
-		{1, amd64.Panel_u8g_q8x_8x1_avxvnni},
+		{3, amd64.Panel_u8g_q8x_16x3_avxvnni},
+		{2, amd64.Panel_u8g_q8x_16x2_avxvnni},
+		{1, amd64.Panel_u8g_q8x_16x1_avxvnni},
 	},
-	half: true,
 }
 
 var avxvnniProducts = []product{
 	{
-		layout: tile.Q8_0x16, name: "gemm_q8_0x16_q8x_8x6_avxvnni",
+		layout: tile.Q8_0x16, name: "gemm_q8_0x16_q8x_16x3_avxvnni",
 		s0: tile.Q8_0x16Scales, s1: tile.Q8_0x16Codes, scales: 64, direct: true,
 		gemv: []panel{
 			{2, amd64.Gemv_q8_0x16_q8x_16x2_avxvnni},
@@ -251,7 +255,7 @@ var avxvnniProducts = []product{
 		expand: amd64.Expand_q8_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_8x6_avxvnni",
+		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_16x3_avxvnni",
 		s0: tile.Q4_0x16Scales, s1: tile.Q4_0x16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_q4_0x16_q8x_16x2_avxvnni},
@@ -261,7 +265,7 @@ var avxvnniProducts = []product{
 		expand: amd64.Expand_q4_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.Q4_1x16, name: "gemm_q4_1x16_q8x_8x6_avxvnni",
+		layout: tile.Q4_1x16, name: "gemm_q4_1x16_q8x_16x3_avxvnni",
 		s0: tile.Q4_1x16Scales, s1: tile.Q4_1x16Codes, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_q4_1x16_q8x_16x2_avxvnni},
@@ -271,7 +275,7 @@ var avxvnniProducts = []product{
 		expand: amd64.Expand_q4_1x16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
-		layout: tile.Q5_0x16, name: "gemm_q5_0x16_q8x_8x6_avxvnni",
+		layout: tile.Q5_0x16, name: "gemm_q5_0x16_q8x_16x3_avxvnni",
 		s0: tile.Q5_0x16Scales, s1: tile.Q5_0x16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_q5_0x16_q8x_16x2_avxvnni},
@@ -281,7 +285,7 @@ var avxvnniProducts = []product{
 		expand: amd64.Expand_q5_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.Q5_1x16, name: "gemm_q5_1x16_q8x_8x6_avxvnni",
+		layout: tile.Q5_1x16, name: "gemm_q5_1x16_q8x_16x3_avxvnni",
 		s0: tile.Q5_1x16Scales, s1: tile.Q5_1x16Codes, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_q5_1x16_q8x_16x2_avxvnni},
@@ -291,7 +295,7 @@ var avxvnniProducts = []product{
 		expand: amd64.Expand_q5_1x16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
-		layout: tile.Q4_Kx16, name: "gemm_q4_kx16_q8x_8x6_avxvnni",
+		layout: tile.Q4_Kx16, name: "gemm_q4_kx16_q8x_16x3_avxvnni",
 		s0: 0, s1: tile.Q4_Kx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_q4_kx16_q8x_16x2_avxvnni},
@@ -301,7 +305,7 @@ var avxvnniProducts = []product{
 		expand: amd64.Expand_q4_kx16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
-		layout: tile.Q5_Kx16, name: "gemm_q5_kx16_q8x_8x6_avxvnni",
+		layout: tile.Q5_Kx16, name: "gemm_q5_kx16_q8x_16x3_avxvnni",
 		s0: 0, s1: tile.Q5_Kx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_q5_kx16_q8x_16x2_avxvnni},
@@ -311,7 +315,7 @@ var avxvnniProducts = []product{
 		expand: amd64.Expand_q5_kx16_codes_16x32_avxvnni, panels: avxvnniU8m,
 	},
 	{
-		layout: tile.Q6_Kx16, name: "gemm_q6_kx16_q8x_8x6_avxvnni",
+		layout: tile.Q6_Kx16, name: "gemm_q6_kx16_q8x_16x3_avxvnni",
 		s0: tile.Q6_Kx16D, s1: tile.Q6_Kx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_q6_kx16_q8x_16x2_avxvnni},
@@ -322,13 +326,12 @@ var avxvnniProducts = []product{
 	},
 }
 
-var avx2U8s = &panelSet{
+var avx2S16s = &panelSet{
 	one: []panel{
-		{4, amd64.Panel_u8s_q8x_8x4_avx2},
-		{2, amd64.Panel_u8s_q8x_8x2_avx2},
-		{1, amd64.Panel_u8s_q8x_8x1_avx2},
+		{3, amd64.Panel_s16s_q8x_16x3_avx2},
+		{2, amd64.Panel_s16s_q8x_16x2_avx2},
+		{1, amd64.Panel_s16s_q8x_16x1_avx2},
 	},
-	half: true,
 }
 
 var avx2U4s = &panelSet{
@@ -378,14 +381,14 @@ var avx2U6g = &panelSet{
 
 var avx2Products = []product{
 	{
-		layout: tile.Q8_0x16, name: "gemm_q8_0x16_q8x_8x4_avx2",
-		s0: tile.Q8_0x16Scales, s1: tile.Q8_0x16Codes, scales: 64, direct: true,
+		layout: tile.Q8_0x16, name: "gemm_q8_0x16_q8x_16x3_avx2",
+		s0: tile.Q8_0x16Scales, s1: tile.Q8_0x16Codes, scales: 64, words: true,
 		gemv: []panel{
 			{2, amd64.Gemv_q8_0x16_q8x_16x2_avx2},
 			{1, amd64.Gemv_q8_0x16_q8x_16x1_avx2},
 		},
 		few:    6,
-		expand: amd64.Expand_q8_0x16_codes_16x32_avx2, panels: avx2U8s,
+		expand: amd64.Expand_q8_0x16_codes_16x32_avx2, panels: avx2S16s,
 	},
 	{
 		layout: tile.Q4_0x16, name: "gemm_q4_0x16_q8x_8x4_avx2",

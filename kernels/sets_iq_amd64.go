@@ -7,11 +7,20 @@ import (
 	"jns/kernels/tile"
 )
 
-var avx2U8g = &panelSet{
+var avx2U7s = &panelSet{
 	one: []panel{
-		{4, amd64.Panel_u8g_q8x_8x4_avx2},
-		{2, amd64.Panel_u8g_q8x_8x2_avx2},
-		{1, amd64.Panel_u8g_q8x_8x1_avx2},
+		{4, amd64.Panel_u7s_q8x_8x4_avx2},
+		{2, amd64.Panel_u7s_q8x_8x2_avx2},
+		{1, amd64.Panel_u7s_q8x_8x1_avx2},
+	},
+	half: true,
+}
+
+var avx2U7g = &panelSet{
+	one: []panel{
+		{4, amd64.Panel_u7g_q8x_8x4_avx2},
+		{2, amd64.Panel_u7g_q8x_8x2_avx2},
+		{1, amd64.Panel_u7g_q8x_8x1_avx2},
 	},
 	half: true,
 }
@@ -157,7 +166,7 @@ var avx512Booked = []product{
 // Where an index is kept, sets without VPERMB expand weights for any number of activation rows.
 var avxvnniBooked = []product{
 	{
-		layout: tile.IQ1_Sx16, name: "gemm_iq1_sx16_q8x_8x6_avxvnni",
+		layout: tile.IQ1_Sx16, name: "gemm_iq1_sx16_q8x_16x3_avxvnni",
 		s0: tile.IQx16D, s1: tile.IQ1_Sx16Block, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_iq1_sx16_q8x_16x2_avxvnni},
@@ -167,7 +176,7 @@ var avxvnniBooked = []product{
 		expand: amd64.Expand_iq1_sx16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.IQ1_Mx16, name: "gemm_iq1_mx16_q8x_8x6_avxvnni",
+		layout: tile.IQ1_Mx16, name: "gemm_iq1_mx16_q8x_16x3_avxvnni",
 		s0: tile.IQx16D, s1: tile.IQ1_Mx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_iq1_mx16_q8x_16x2_avxvnni},
@@ -177,12 +186,12 @@ var avxvnniBooked = []product{
 		expand: amd64.Expand_iq1_mx16_codes_16x32_avxvnni, panels: avxvnniU8g,
 	},
 	{
-		layout: tile.IQ2_XXSx16, name: "gemm_iq2_xxsx16_q8x_8x6_avxvnni",
+		layout: tile.IQ2_XXSx16, name: "gemm_iq2_xxsx16_q8x_16x3_avxvnni",
 		s0: tile.IQx16D, s1: tile.IQ2_XXSx16Block, scales: 64,
 		expand: amd64.Expand_iq2_xxsx16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.IQ2_XXSLx16, name: "gemm_iq2_xxslx16_q8x_8x6_avxvnni",
+		layout: tile.IQ2_XXSLx16, name: "gemm_iq2_xxslx16_q8x_16x3_avxvnni",
 		s0: tile.IQx16D, s1: tile.IQ2_XXSLx16Block, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_iq2_xxslx16_q8x_16x2_avxvnni},
@@ -192,7 +201,7 @@ var avxvnniBooked = []product{
 		expand: amd64.Expand_iq2_xxslx16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.IQ2_XSx16, name: "gemm_iq2_xsx16_q8x_8x6_avxvnni",
+		layout: tile.IQ2_XSx16, name: "gemm_iq2_xsx16_q8x_16x3_avxvnni",
 		s0: tile.IQx16D, s1: tile.IQ2Lx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_iq2_xsx16_q8x_16x2_avxvnni},
@@ -202,7 +211,7 @@ var avxvnniBooked = []product{
 		expand: amd64.Expand_iq2_xsx16_codes_16x32_avxvnni, panels: avxvnniU8g,
 	},
 	{
-		layout: tile.IQ2_Sx16, name: "gemm_iq2_sx16_q8x_8x6_avxvnni",
+		layout: tile.IQ2_Sx16, name: "gemm_iq2_sx16_q8x_16x3_avxvnni",
 		s0: tile.IQx16D, s1: tile.IQ2Lx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_iq2_sx16_q8x_16x2_avxvnni},
@@ -212,12 +221,12 @@ var avxvnniBooked = []product{
 		expand: amd64.Expand_iq2_sx16_codes_16x32_avxvnni, panels: avxvnniU8g,
 	},
 	{
-		layout: tile.IQ3_XXSx16, name: "gemm_iq3_xxsx16_q8x_8x6_avxvnni",
+		layout: tile.IQ3_XXSx16, name: "gemm_iq3_xxsx16_q8x_16x3_avxvnni",
 		s0: tile.IQx16D, s1: tile.IQ3_XXSx16Block, scales: 64,
 		expand: amd64.Expand_iq3_xxsx16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.IQ3_XXSLx16, name: "gemm_iq3_xxslx16_q8x_8x6_avxvnni",
+		layout: tile.IQ3_XXSLx16, name: "gemm_iq3_xxslx16_q8x_16x3_avxvnni",
 		s0: tile.IQx16D, s1: tile.IQ3Nx16Block, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_iq3_xxslx16_q8x_16x2_avxvnni},
@@ -227,7 +236,7 @@ var avxvnniBooked = []product{
 		expand: amd64.Expand_iq3_xxslx16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.IQ3_Sx16, name: "gemm_iq3_sx16_q8x_8x6_avxvnni",
+		layout: tile.IQ3_Sx16, name: "gemm_iq3_sx16_q8x_16x3_avxvnni",
 		s0: tile.IQx16D, s1: tile.IQ3Nx16Block, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_iq3_sx16_q8x_16x2_avxvnni},
@@ -262,7 +271,7 @@ var avx2Booked = []product{
 	{
 		layout: tile.IQ2_XXSx16, name: "gemm_iq2_xxsx16_q8x_8x4_avx2",
 		s0: tile.IQx16D, s1: tile.IQ2_XXSx16Block, scales: 64,
-		expand: amd64.Expand_iq2_xxsx16_codes_16x32_avx2, panels: avx2U8s,
+		expand: amd64.Expand_iq2_xxsx16_codes_16x32_avx2, panels: avx2U7s,
 	},
 	{
 		layout: tile.IQ2_XXSLx16, name: "gemm_iq2_xxslx16_q8x_8x4_avx2",
@@ -272,7 +281,7 @@ var avx2Booked = []product{
 			{1, amd64.Gemv_iq2_xxslx16_q8x_16x1_avx2},
 		},
 		few:    4,
-		expand: amd64.Expand_iq2_xxslx16_codes_16x32_avx2, panels: avx2U8s,
+		expand: amd64.Expand_iq2_xxslx16_codes_16x32_avx2, panels: avx2U7s,
 	},
 	{
 		layout: tile.IQ2_XSx16, name: "gemm_iq2_xsx16_q8x_8x4_avx2",
@@ -282,7 +291,7 @@ var avx2Booked = []product{
 			{1, amd64.Gemv_iq2_xsx16_q8x_16x1_avx2},
 		},
 		few:    4,
-		expand: amd64.Expand_iq2_xsx16_codes_16x32_avx2, panels: avx2U8g,
+		expand: amd64.Expand_iq2_xsx16_codes_16x32_avx2, panels: avx2U7g,
 	},
 	{
 		layout: tile.IQ2_Sx16, name: "gemm_iq2_sx16_q8x_8x4_avx2",
@@ -292,12 +301,12 @@ var avx2Booked = []product{
 			{1, amd64.Gemv_iq2_sx16_q8x_16x1_avx2},
 		},
 		few:    4,
-		expand: amd64.Expand_iq2_sx16_codes_16x32_avx2, panels: avx2U8g,
+		expand: amd64.Expand_iq2_sx16_codes_16x32_avx2, panels: avx2U7g,
 	},
 	{
 		layout: tile.IQ3_XXSx16, name: "gemm_iq3_xxsx16_q8x_8x4_avx2",
 		s0: tile.IQx16D, s1: tile.IQ3_XXSx16Block, scales: 64,
-		expand: amd64.Expand_iq3_xxsx16_codes_16x32_avx2, panels: avx2U8s,
+		expand: amd64.Expand_iq3_xxsx16_codes_16x32_avx2, panels: avx2U7s,
 	},
 	{
 		layout: tile.IQ3_XXSLx16, name: "gemm_iq3_xxslx16_q8x_8x4_avx2",
@@ -307,7 +316,7 @@ var avx2Booked = []product{
 			{1, amd64.Gemv_iq3_xxslx16_q8x_16x1_avx2},
 		},
 		few:    4,
-		expand: amd64.Expand_iq3_xxslx16_codes_16x32_avx2, panels: avx2U8s,
+		expand: amd64.Expand_iq3_xxslx16_codes_16x32_avx2, panels: avx2U7s,
 	},
 	{
 		layout: tile.IQ3_Sx16, name: "gemm_iq3_sx16_q8x_8x4_avx2",

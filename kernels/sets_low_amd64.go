@@ -26,12 +26,10 @@ var avx512U7n = &panelSet{
 
 var avxvnniU7n = &panelSet{
 	one: []panel{
-		{6, amd64.Panel_u7n_q8x_8x6_avxvnni},
-		{4, amd64.Panel_u7n_q8x_8x4_avxvnni},
-		{2, amd64.Panel_u7n_q8x_8x2_avxvnni},
-		{1, amd64.Panel_u7n_q8x_8x1_avxvnni},
+		{3, amd64.Panel_u7n_q8x_16x3_avxvnni},
+		{2, amd64.Panel_u7n_q8x_16x2_avxvnni},
+		{1, amd64.Panel_u7n_q8x_16x1_avxvnni},
 	},
-	half: true,
 }
 
 var avx2U4n = &panelSet{
@@ -216,7 +214,7 @@ var avx512Low = []product{
 
 var avxvnniLow = []product{
 	{
-		layout: tile.Q2_Kx16, name: "gemm_q2_kx16_q8x_8x6_avxvnni",
+		layout: tile.Q2_Kx16, name: "gemm_q2_kx16_q8x_16x3_avxvnni",
 		s0: 0, s1: tile.Q2_Kx16Block, scales: 256, halves: true,
 		gemv: []panel{
 			{2, amd64.Gemv_q2_kx16_q8x_16x2_avxvnni},
@@ -226,7 +224,7 @@ var avxvnniLow = []product{
 		expand: amd64.Expand_q2_kx16_codes_16x32_avxvnni, panels: avxvnniU7n,
 	},
 	{
-		layout: tile.Q3_Kx16, name: "gemm_q3_kx16_q8x_8x6_avxvnni",
+		layout: tile.Q3_Kx16, name: "gemm_q3_kx16_q8x_16x3_avxvnni",
 		s0: tile.Q3_Kx16D, s1: tile.Q3_Kx16Block, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_q3_kx16_q8x_16x2_avxvnni},
@@ -236,7 +234,7 @@ var avxvnniLow = []product{
 		expand: amd64.Expand_q3_kx16_codes_16x32_avxvnni, panels: avxvnniU8g,
 	},
 	{
-		layout: tile.IQ4_NLx16, name: "gemm_iq4_nlx16_q8x_8x6_avxvnni",
+		layout: tile.IQ4_NLx16, name: "gemm_iq4_nlx16_q8x_16x3_avxvnni",
 		s0: tile.IQ4_NLx16Scales, s1: tile.IQ4_NLx16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_iq4_nlx16_q8x_16x2_avxvnni},
@@ -246,7 +244,7 @@ var avxvnniLow = []product{
 		expand: amd64.Expand_iq4_nlx16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.IQ4_XSx16, name: "gemm_iq4_xsx16_q8x_8x6_avxvnni",
+		layout: tile.IQ4_XSx16, name: "gemm_iq4_xsx16_q8x_16x3_avxvnni",
 		s0: 0, s1: tile.IQ4_XSx16Block, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_iq4_xsx16_q8x_16x2_avxvnni},
@@ -256,7 +254,7 @@ var avxvnniLow = []product{
 		expand: amd64.Expand_iq4_xsx16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.TQ1_0x16, name: "gemm_tq1_0x16_q8x_8x6_avxvnni",
+		layout: tile.TQ1_0x16, name: "gemm_tq1_0x16_q8x_16x3_avxvnni",
 		s0: tile.TQ1_0x16Scales, s1: tile.TQ1_0x16Codes, scales: 64,
 		gemv: []panel{
 			{1, amd64.Gemv_tq1_0x16_q8x_16x1_avxvnni},
@@ -265,7 +263,7 @@ var avxvnniLow = []product{
 		expand: amd64.Expand_tq1_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.TQ2_0x16, name: "gemm_tq2_0x16_q8x_8x6_avxvnni",
+		layout: tile.TQ2_0x16, name: "gemm_tq2_0x16_q8x_16x3_avxvnni",
 		s0: tile.TQ2_0x16Scales, s1: tile.TQ2_0x16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_tq2_0x16_q8x_16x2_avxvnni},
@@ -275,7 +273,7 @@ var avxvnniLow = []product{
 		expand: amd64.Expand_tq2_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.MXFP4x16, name: "gemm_mxfp4x16_q8x_8x6_avxvnni",
+		layout: tile.MXFP4x16, name: "gemm_mxfp4x16_q8x_16x3_avxvnni",
 		s0: tile.MXFP4x16Scales, s1: tile.MXFP4x16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_mxfp4x16_q8x_16x2_avxvnni},
@@ -285,7 +283,7 @@ var avxvnniLow = []product{
 		expand: amd64.Expand_mxfp4x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.NVFP4x16, name: "gemm_nvfp4x16_q8x_8x6_avxvnni",
+		layout: tile.NVFP4x16, name: "gemm_nvfp4x16_q8x_16x3_avxvnni",
 		s0: tile.NVFP4x16Scales, s1: tile.NVFP4x16Codes, scales: 128,
 		gemv: []panel{
 			{2, amd64.Gemv_nvfp4x16_q8x_16x2_avxvnni},
@@ -295,7 +293,7 @@ var avxvnniLow = []product{
 		expand: amd64.Expand_nvfp4x16_codes_16x32_avxvnni, panels: avxvnniU8g,
 	},
 	{
-		layout: tile.Q1_0x16, name: "gemm_q1_0x16_q8x_8x6_avxvnni",
+		layout: tile.Q1_0x16, name: "gemm_q1_0x16_q8x_16x3_avxvnni",
 		s0: tile.Q1_0x16Scales, s1: tile.Q1_0x16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_q1_0x16_q8x_16x2_avxvnni},
@@ -305,7 +303,7 @@ var avxvnniLow = []product{
 		expand: amd64.Expand_q1_0x16_codes_16x32_avxvnni, panels: avxvnniU8s,
 	},
 	{
-		layout: tile.Q2_0x16, name: "gemm_q2_0x16_q8x_8x6_avxvnni",
+		layout: tile.Q2_0x16, name: "gemm_q2_0x16_q8x_16x3_avxvnni",
 		s0: tile.Q2_0x16Scales, s1: tile.Q2_0x16Codes, scales: 64,
 		gemv: []panel{
 			{2, amd64.Gemv_q2_0x16_q8x_16x2_avxvnni},
@@ -338,24 +336,24 @@ var avx2Low = []product{
 		expand: amd64.Expand_q3_kx16_codes_16x32_avx2, panels: avx2U4g,
 	},
 	{
-		layout: tile.IQ4_NLx16, name: "gemm_iq4_nlx16_q8x_8x4_avx2",
-		s0: tile.IQ4_NLx16Scales, s1: tile.IQ4_NLx16Codes, scales: 64,
+		layout: tile.IQ4_NLx16, name: "gemm_iq4_nlx16_q8x_16x3_avx2",
+		s0: tile.IQ4_NLx16Scales, s1: tile.IQ4_NLx16Codes, scales: 64, words: true,
 		gemv: []panel{
 			{2, amd64.Gemv_iq4_nlx16_q8x_16x2_avx2},
 			{1, amd64.Gemv_iq4_nlx16_q8x_16x1_avx2},
 		},
 		few:    3,
-		expand: amd64.Expand_iq4_nlx16_codes_16x32_avx2, panels: avx2U8s,
+		expand: amd64.Expand_iq4_nlx16_codes_16x32_avx2, panels: avx2S16s,
 	},
 	{
-		layout: tile.IQ4_XSx16, name: "gemm_iq4_xsx16_q8x_8x4_avx2",
-		s0: 0, s1: tile.IQ4_XSx16Block, scales: 64,
+		layout: tile.IQ4_XSx16, name: "gemm_iq4_xsx16_q8x_16x3_avx2",
+		s0: 0, s1: tile.IQ4_XSx16Block, scales: 64, words: true,
 		gemv: []panel{
 			{2, amd64.Gemv_iq4_xsx16_q8x_16x2_avx2},
 			{1, amd64.Gemv_iq4_xsx16_q8x_16x1_avx2},
 		},
 		few:    3,
-		expand: amd64.Expand_iq4_xsx16_codes_16x32_avx2, panels: avx2U8s,
+		expand: amd64.Expand_iq4_xsx16_codes_16x32_avx2, panels: avx2S16s,
 	},
 	{
 		layout: tile.TQ1_0x16, name: "gemm_tq1_0x16_q8x_8x4_avx2",

@@ -4,6 +4,8 @@ package amd64
 
 func init() {
 	keep = append(keep,
+		Panel_s16s_q8x_16x1_avx2, Panel_s16s_q8x_16x2_avx2, Panel_s16s_q8x_16x3_avx2, Panel_u7s_q8x_8x1_avx2, Panel_u7s_q8x_8x2_avx2,
+		Panel_u7s_q8x_8x4_avx2, Panel_u7g_q8x_8x1_avx2, Panel_u7g_q8x_8x2_avx2, Panel_u7g_q8x_8x4_avx2, Expand_words_q8x_1x32_avx2,
 		Expand_halves_q8x_1x32_avx2, Gemv_iq4_nlx16_q8x_16x1_avx2, Gemv_iq4_nlx16_q8x_16x2_avx2, Expand_iq4_nlx16_codes_16x32_avx2,
 		Gemv_iq4_nlx16_q8x_16x1_avxvnni, Gemv_iq4_nlx16_q8x_16x2_avxvnni, Expand_iq4_nlx16_codes_16x32_avxvnni,
 		Gemv_iq4_xsx16_q8x_16x1_avx2, Gemv_iq4_xsx16_q8x_16x2_avx2, Expand_iq4_xsx16_codes_16x32_avx2, Gemv_iq4_xsx16_q8x_16x1_avxvnni,
@@ -12,8 +14,8 @@ func init() {
 		Expand_mxfp4x16_codes_16x32_avxvnni, Gemv_nvfp4x16_q8x_16x1_avx2, Gemv_nvfp4x16_q8x_16x2_avx2, Expand_nvfp4x16_codes_16x32_avx2,
 		Gemv_nvfp4x16_q8x_16x1_avxvnni, Gemv_nvfp4x16_q8x_16x2_avxvnni, Expand_nvfp4x16_codes_16x32_avxvnni, Panel_u5g_q8x_8x1_avx2,
 		Panel_u5g_q8x_8x2_avx2, Panel_u5g_q8x_8x4_avx2, Panel_u4g_q8x_8x1_avx2, Panel_u4g_q8x_8x2_avx2, Panel_u4g_q8x_8x4_avx2,
-		Panel_u4n_q8x_8x1_avx2, Panel_u4n_q8x_8x2_avx2, Panel_u4n_q8x_8x4_avx2, Panel_u7n_q8x_8x1_avxvnni, Panel_u7n_q8x_8x2_avxvnni,
-		Panel_u7n_q8x_8x4_avxvnni, Panel_u7n_q8x_8x6_avxvnni, Gemv_q1_0x16_q8x_16x1_avx2, Gemv_q1_0x16_q8x_16x2_avx2,
+		Panel_u4n_q8x_8x1_avx2, Panel_u4n_q8x_8x2_avx2, Panel_u4n_q8x_8x4_avx2, Panel_u7n_q8x_16x1_avxvnni, Panel_u7n_q8x_16x2_avxvnni,
+		Panel_u7n_q8x_16x3_avxvnni, Gemv_q1_0x16_q8x_16x1_avx2, Gemv_q1_0x16_q8x_16x2_avx2,
 		Expand_q1_0x16_codes_16x32_avx2, Gemv_q1_0x16_q8x_16x1_avxvnni, Gemv_q1_0x16_q8x_16x2_avxvnni,
 		Expand_q1_0x16_codes_16x32_avxvnni, Gemv_q2_0x16_q8x_16x1_avx2, Gemv_q2_0x16_q8x_16x2_avx2, Expand_q2_0x16_codes_16x32_avx2,
 		Gemv_q2_0x16_q8x_16x1_avxvnni, Gemv_q2_0x16_q8x_16x2_avxvnni, Expand_q2_0x16_codes_16x32_avxvnni, Gemv_q2_kx16_q8x_16x1_avx2,

@@ -4237,7 +4237,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, (BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4245,20 +4245,20 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 64(BX)
 	PREFETCHT0 2048(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 128(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 192(BX)
 	PREFETCHT0 2112(DX)
 	VMOVDQU    192(DX), Y5
@@ -4267,24 +4267,24 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 256(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 320(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 384(BX)
 	PREFETCHT0 2176(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 448(BX)
 	VMOVDQU    448(DX), Y3
 	VMOVDQU    (DX), Y4
@@ -4312,7 +4312,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 512(BX)
 	PREFETCHT0 2240(DX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
@@ -4321,19 +4321,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 576(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 640(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 704(BX)
 	PREFETCHT0 2304(DX)
 	VMOVDQU    384(DX), Y5
@@ -4342,24 +4342,24 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 768(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 832(BX)
 	PREFETCHT0 2368(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 896(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 960(BX)
 	VMOVDQU    640(DX), Y3
 	VMOVDQU    (DX), Y4
@@ -4387,7 +4387,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1024(BX)
 	PREFETCHT0 2432(DX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
@@ -4396,20 +4396,20 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1088(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1152(BX)
 	PREFETCHT0 2496(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1216(BX)
 	VMOVDQU    576(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4417,24 +4417,24 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1280(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1344(BX)
 	PREFETCHT0 2560(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1408(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1472(BX)
 	VMOVDQU    832(DX), Y3
 	VMOVDQU    (DX), Y4
@@ -4462,7 +4462,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1536(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4470,20 +4470,20 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1600(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1664(BX)
 	PREFETCHT0 2688(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1728(BX)
 	VMOVDQU    768(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4491,25 +4491,25 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1792(BX)
 	PREFETCHT0 2752(DX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1856(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1920(BX)
 	PREFETCHT0 2816(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1984(BX)
 	VMOVDQU    1024(DX), Y3
 	VMOVDQU    64(DX), Y4
@@ -4536,7 +4536,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2048(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4544,20 +4544,20 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2112(BX)
 	PREFETCHT0 2880(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2176(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2240(BX)
 	PREFETCHT0 2944(DX)
 	VMOVDQU    960(DX), Y5
@@ -4566,24 +4566,24 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2304(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2368(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2432(BX)
 	PREFETCHT0 3008(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2496(BX)
 	VMOVDQU    1216(DX), Y3
 	VMOVDQU    64(DX), Y4
@@ -4611,7 +4611,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2560(BX)
 	PREFETCHT0 3072(DX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
@@ -4620,19 +4620,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2624(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2688(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2752(BX)
 	PREFETCHT0 3136(DX)
 	VMOVDQU    1152(DX), Y5
@@ -4641,24 +4641,24 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2816(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2880(BX)
 	PREFETCHT0 3200(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2944(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3008(BX)
 	VMOVDQU    1408(DX), Y3
 	VMOVDQU    64(DX), Y4
@@ -4686,7 +4686,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3072(BX)
 	PREFETCHT0 3264(DX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
@@ -4695,20 +4695,20 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3136(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3200(BX)
 	PREFETCHT0 3328(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3264(BX)
 	VMOVDQU    1344(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4716,24 +4716,24 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3328(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3392(BX)
 	PREFETCHT0 3392(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3456(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3520(BX)
 	VMOVDQU    1600(DX), Y3
 	VMOVDQU    64(DX), Y4
@@ -4761,7 +4761,7 @@ block:
 	VPSLLD     $0x03, Y6, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3584(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4769,20 +4769,20 @@ block:
 	VPSLLD     $0x03, Y3, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3648(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
 	VPSLLD     $0x02, Y6, Y5
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y5, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3712(BX)
 	PREFETCHT0 3520(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
 	VPSLLD     $0x02, Y3, Y4
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y4, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3776(BX)
 	VMOVDQU    1536(DX), Y4
 	VPSRLD     $0x04, Y4, Y5
@@ -4790,25 +4790,25 @@ block:
 	VPSLLD     $0x01, Y6, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3840(BX)
 	PREFETCHT0 3584(DX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
 	VPSLLD     $0x01, Y3, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3904(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y6, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3968(BX)
 	PREFETCHT0 3648(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 4032(BX)
 	VCVTPH2PS  16(CX), Y2
 	VMOVDQU    288(DX), Y3
@@ -4836,7 +4836,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 32(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4844,19 +4844,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 96(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 160(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 224(BX)
 	VMOVDQU    224(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4864,23 +4864,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 288(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 352(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 416(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 480(BX)
 	VMOVDQU    480(DX), Y3
 	VMOVDQU    32(DX), Y4
@@ -4908,7 +4908,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 544(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4916,19 +4916,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 608(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 672(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 736(BX)
 	VMOVDQU    416(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4936,23 +4936,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 800(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 864(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 928(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 992(BX)
 	VMOVDQU    672(DX), Y3
 	VMOVDQU    32(DX), Y4
@@ -4980,7 +4980,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1056(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4988,19 +4988,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1120(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1184(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1248(BX)
 	VMOVDQU    608(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -5008,23 +5008,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1312(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1376(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1440(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1504(BX)
 	VMOVDQU    864(DX), Y3
 	VMOVDQU    32(DX), Y4
@@ -5051,7 +5051,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1568(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -5059,19 +5059,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1632(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1696(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1760(BX)
 	VMOVDQU    800(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -5079,23 +5079,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1824(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1888(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1952(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2016(BX)
 	VMOVDQU    1056(DX), Y3
 	VMOVDQU    96(DX), Y4
@@ -5122,7 +5122,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2080(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -5130,19 +5130,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2144(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2208(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2272(BX)
 	VMOVDQU    992(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -5150,23 +5150,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2336(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2400(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2464(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2528(BX)
 	VMOVDQU    1248(DX), Y3
 	VMOVDQU    96(DX), Y4
@@ -5194,7 +5194,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2592(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -5202,19 +5202,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2656(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2720(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2784(BX)
 	VMOVDQU    1184(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -5222,23 +5222,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2848(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2912(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2976(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3040(BX)
 	VMOVDQU    1440(DX), Y3
 	VMOVDQU    96(DX), Y4
@@ -5266,7 +5266,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3104(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -5274,19 +5274,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3168(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3232(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3296(BX)
 	VMOVDQU    1376(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -5294,23 +5294,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3360(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3424(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3488(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3552(BX)
 	VMOVDQU    1632(DX), Y3
 	VMOVDQU    96(DX), Y4
@@ -5337,7 +5337,7 @@ block:
 	VPSLLD     $0x03, Y6, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3616(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -5345,19 +5345,19 @@ block:
 	VPSLLD     $0x03, Y3, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3680(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
 	VPSLLD     $0x02, Y6, Y5
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y5, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3744(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
 	VPSLLD     $0x02, Y3, Y4
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y4, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3808(BX)
 	VMOVDQU    1568(DX), Y4
 	VPSRLD     $0x04, Y4, Y5
@@ -5365,23 +5365,23 @@ block:
 	VPSLLD     $0x01, Y6, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3872(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
 	VPSLLD     $0x01, Y3, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3936(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y6, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 4000(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 4064(BX)
 	ADDQ       $0x20, CX
 	ADDQ       $0x00000680, DX
@@ -5392,20 +5392,20 @@ block:
 	VZEROUPPER
 	RET
 
-DATA dwords_avx2_80808080<>+0(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+4(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+8(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+12(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+16(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+20(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+24(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+28(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+32(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+36(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+40(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+44(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+48(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+52(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+56(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+60(SB)/4, $0x80808080
-GLOBL dwords_avx2_80808080<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx2_40404040<>+0(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+4(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+8(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+12(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+16(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+20(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+24(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+28(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+32(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+36(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+40(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+44(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+48(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+52(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+56(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+60(SB)/4, $0x40404040
+GLOBL dwords_avx2_40404040<>(SB), RODATA|NOPTR, $64

@@ -3753,7 +3753,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, (BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -3761,20 +3761,20 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 64(BX)
 	PREFETCHT0 2048(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 128(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 192(BX)
 	VMOVDQU    128(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -3782,25 +3782,25 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 256(BX)
 	PREFETCHT0 2112(DX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 320(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 384(BX)
 	PREFETCHT0 2176(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 448(BX)
 	VMOVDQU    384(DX), Y3
 	VMOVDQU    (DX), Y4
@@ -3820,7 +3820,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 512(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -3828,20 +3828,20 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 576(BX)
 	PREFETCHT0 2240(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 640(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 704(BX)
 	PREFETCHT0 2304(DX)
 	VMOVDQU    320(DX), Y5
@@ -3850,24 +3850,24 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 768(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 832(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 896(BX)
 	PREFETCHT0 2368(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 960(BX)
 	VMOVDQU    576(DX), Y3
 	VMOVDQU    (DX), Y4
@@ -3887,7 +3887,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1024(BX)
 	PREFETCHT0 2432(DX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
@@ -3896,19 +3896,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1088(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1152(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1216(BX)
 	PREFETCHT0 2496(DX)
 	VMOVDQU    512(DX), Y5
@@ -3917,24 +3917,24 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1280(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1344(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1408(BX)
 	PREFETCHT0 2560(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1472(BX)
 	VMOVDQU    768(DX), Y3
 	VMOVDQU    (DX), Y4
@@ -3954,7 +3954,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1536(BX)
 	PREFETCHT0 2624(DX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
@@ -3963,19 +3963,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1600(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1664(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1728(BX)
 	PREFETCHT0 2688(DX)
 	VMOVDQU    704(DX), Y5
@@ -3984,24 +3984,24 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1792(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1856(BX)
 	PREFETCHT0 2752(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1920(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1984(BX)
 	VMOVDQU    960(DX), Y3
 	VMOVDQU    (DX), Y4
@@ -4021,7 +4021,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2048(BX)
 	PREFETCHT0 2816(DX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
@@ -4030,20 +4030,20 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2112(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2176(BX)
 	PREFETCHT0 2880(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2240(BX)
 	VMOVDQU    896(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4051,24 +4051,24 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2304(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2368(BX)
 	PREFETCHT0 2944(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2432(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2496(BX)
 	VMOVDQU    1152(DX), Y3
 	VMOVDQU    (DX), Y4
@@ -4089,7 +4089,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2560(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4097,20 +4097,20 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2624(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2688(BX)
 	PREFETCHT0 3072(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2752(BX)
 	VMOVDQU    1088(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4118,24 +4118,24 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2816(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2880(BX)
 	PREFETCHT0 3136(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2944(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3008(BX)
 	VMOVDQU    1344(DX), Y3
 	VMOVDQU    (DX), Y4
@@ -4156,7 +4156,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3072(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4164,20 +4164,20 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3136(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3200(BX)
 	PREFETCHT0 3264(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3264(BX)
 	VMOVDQU    1280(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4185,24 +4185,24 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3328(BX)
 	PREFETCHT0 3328(DX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3392(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3456(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3520(BX)
 	VMOVDQU    1536(DX), Y3
 	VMOVDQU    (DX), Y4
@@ -4222,7 +4222,7 @@ block:
 	VPSLLD     $0x03, Y6, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3584(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4230,20 +4230,20 @@ block:
 	VPSLLD     $0x03, Y3, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3648(BX)
 	PREFETCHT0 3456(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
 	VPSLLD     $0x02, Y6, Y5
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y5, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3712(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
 	VPSLLD     $0x02, Y3, Y4
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y4, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3776(BX)
 	VMOVDQU    1472(DX), Y4
 	VPSRLD     $0x04, Y4, Y5
@@ -4251,25 +4251,25 @@ block:
 	VPSLLD     $0x01, Y6, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3840(BX)
 	PREFETCHT0 3520(DX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
 	VPSLLD     $0x01, Y3, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3904(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y6, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3968(BX)
 	PREFETCHT0 3584(DX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 4032(BX)
 	VCVTPH2PS  16(CX), Y2
 	VMOVDQU    224(DX), Y3
@@ -4289,7 +4289,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 32(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4297,19 +4297,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 96(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 160(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 224(BX)
 	VMOVDQU    160(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4317,23 +4317,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 288(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 352(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 416(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 480(BX)
 	VMOVDQU    416(DX), Y3
 	VMOVDQU    32(DX), Y4
@@ -4353,7 +4353,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 544(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4361,19 +4361,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 608(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 672(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 736(BX)
 	VMOVDQU    352(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4381,23 +4381,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 800(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 864(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 928(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 992(BX)
 	VMOVDQU    608(DX), Y3
 	VMOVDQU    32(DX), Y4
@@ -4417,7 +4417,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1056(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4425,19 +4425,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1120(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1184(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1248(BX)
 	VMOVDQU    544(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4445,23 +4445,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1312(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1376(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1440(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1504(BX)
 	VMOVDQU    800(DX), Y3
 	VMOVDQU    32(DX), Y4
@@ -4481,7 +4481,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1568(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4489,19 +4489,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1632(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1696(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1760(BX)
 	VMOVDQU    736(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4509,23 +4509,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1824(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1888(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 1952(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2016(BX)
 	VMOVDQU    992(DX), Y3
 	VMOVDQU    32(DX), Y4
@@ -4545,7 +4545,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2080(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4553,19 +4553,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2144(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2208(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2272(BX)
 	VMOVDQU    928(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4573,23 +4573,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2336(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2400(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2464(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2528(BX)
 	VMOVDQU    1184(DX), Y3
 	VMOVDQU    32(DX), Y4
@@ -4609,7 +4609,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2592(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4617,19 +4617,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2656(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2720(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2784(BX)
 	VMOVDQU    1120(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4637,23 +4637,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2848(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2912(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 2976(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3040(BX)
 	VMOVDQU    1376(DX), Y3
 	VMOVDQU    32(DX), Y4
@@ -4673,7 +4673,7 @@ block:
 	VPSLLD     $0x03, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3104(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4681,19 +4681,19 @@ block:
 	VPSLLD     $0x03, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3168(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSLLD     $0x02, Y7, Y6
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y6, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3232(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSLLD     $0x02, Y3, Y5
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y5, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3296(BX)
 	VMOVDQU    1312(DX), Y5
 	VPSRLD     $0x04, Y5, Y6
@@ -4701,23 +4701,23 @@ block:
 	VPSLLD     $0x01, Y7, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3360(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y5, Y4
 	VPSLLD     $0x01, Y3, Y8
 	VPSHUFB    Y4, Y0, Y4
 	VPSIGNB    Y8, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3424(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y6, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y7, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3488(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y4
 	VPSHUFB    Y4, Y1, Y4
 	VPSIGNB    Y3, Y4, Y4
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y4, Y4
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y4, Y4
 	VMOVDQU    Y4, 3552(BX)
 	VMOVDQU    1568(DX), Y3
 	VMOVDQU    32(DX), Y4
@@ -4736,7 +4736,7 @@ block:
 	VPSLLD     $0x03, Y6, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3616(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
 	VPAND      dwords_avx2_f0f0f0f0<>+0(SB), Y3, Y3
@@ -4744,19 +4744,19 @@ block:
 	VPSLLD     $0x03, Y3, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3680(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
 	VPSLLD     $0x02, Y6, Y5
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y5, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3744(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
 	VPSLLD     $0x02, Y3, Y4
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y4, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3808(BX)
 	VMOVDQU    1504(DX), Y4
 	VPSRLD     $0x04, Y4, Y5
@@ -4764,23 +4764,23 @@ block:
 	VPSLLD     $0x01, Y6, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3872(BX)
 	VPAND      dwords_avx2_03030303<>+0(SB), Y4, Y2
 	VPSLLD     $0x01, Y3, Y7
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y7, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3936(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y5, Y2
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y6, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 4000(BX)
 	VPAND      dwords_avx2_0c0c0c0c<>+0(SB), Y4, Y2
 	VPSHUFB    Y2, Y1, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 4064(BX)
 	ADDQ       $0x20, CX
 	ADDQ       $0x00000640, DX
@@ -4791,20 +4791,20 @@ block:
 	VZEROUPPER
 	RET
 
-DATA dwords_avx2_80808080<>+0(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+4(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+8(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+12(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+16(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+20(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+24(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+28(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+32(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+36(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+40(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+44(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+48(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+52(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+56(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+60(SB)/4, $0x80808080
-GLOBL dwords_avx2_80808080<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx2_40404040<>+0(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+4(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+8(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+12(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+16(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+20(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+24(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+28(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+32(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+36(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+40(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+44(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+48(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+52(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+56(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+60(SB)/4, $0x40404040
+GLOBL dwords_avx2_40404040<>(SB), RODATA|NOPTR, $64

@@ -359,21 +359,21 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      (BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, (BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      64(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 64(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      128(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 128(BX)
 	PREFETCHT0 2048(DX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
@@ -381,28 +381,28 @@ sub:
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      192(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 192(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      256(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 256(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      320(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 320(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      384(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 384(BX)
 	PREFETCHT0 2112(DX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
@@ -410,7 +410,7 @@ sub:
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      448(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 448(BX)
 	VMOVDQU    256(DX), Y1
 	VMOVDQU    (DX), Y2
@@ -426,21 +426,21 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      512(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 512(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      576(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 576(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      640(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 640(BX)
 	PREFETCHT0 2176(DX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
@@ -448,28 +448,28 @@ sub:
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      704(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 704(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      768(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 768(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      832(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 832(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      896(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 896(BX)
 	PREFETCHT0 2240(DX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
@@ -477,7 +477,7 @@ sub:
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      960(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 960(BX)
 	VMOVDQU    384(DX), Y1
 	VMOVDQU    (DX), Y2
@@ -493,14 +493,14 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1024(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1024(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      1088(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1088(BX)
 	PREFETCHT0 2304(DX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
@@ -508,28 +508,28 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1152(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1152(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      1216(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1216(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1280(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1280(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      1344(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1344(BX)
 	PREFETCHT0 2368(DX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
@@ -537,14 +537,14 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1408(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1408(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      1472(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1472(BX)
 	VMOVDQU    512(DX), Y1
 	VMOVDQU    (DX), Y2
@@ -560,14 +560,14 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1536(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1536(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      1600(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1600(BX)
 	PREFETCHT0 2432(DX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
@@ -575,28 +575,28 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1664(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1664(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      1728(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1728(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1792(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1792(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      1856(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1856(BX)
 	PREFETCHT0 2496(DX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
@@ -604,14 +604,14 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1920(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1920(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      1984(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1984(BX)
 	VMOVDQU    640(DX), Y1
 	VMOVDQU    (DX), Y2
@@ -627,7 +627,7 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2048(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2048(BX)
 	PREFETCHT0 2560(DX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
@@ -635,28 +635,28 @@ sub:
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      2112(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2112(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2176(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2176(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      2240(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2240(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2304(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2304(BX)
 	PREFETCHT0 2624(DX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
@@ -664,21 +664,21 @@ sub:
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      2368(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2368(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2432(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2432(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      2496(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2496(BX)
 	VMOVDQU    768(DX), Y1
 	VMOVDQU    (DX), Y2
@@ -694,7 +694,7 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2560(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2560(BX)
 	PREFETCHT0 2688(DX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
@@ -702,28 +702,28 @@ sub:
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      2624(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2624(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2688(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2688(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      2752(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2752(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2816(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2816(BX)
 	PREFETCHT0 2752(DX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
@@ -731,21 +731,21 @@ sub:
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      2880(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2880(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2944(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2944(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      3008(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3008(BX)
 	VMOVDQU    896(DX), Y1
 	VMOVDQU    (DX), Y2
@@ -762,28 +762,28 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      3072(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3072(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      3136(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3136(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      3200(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3200(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      3264(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3264(BX)
 	PREFETCHT0 2880(DX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
@@ -791,28 +791,28 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      3328(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3328(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      3392(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3392(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      3456(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3456(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      3520(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3520(BX)
 	VMOVDQU    1024(DX), Y1
 	VMOVDQU    (DX), Y2
@@ -828,28 +828,28 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPXOR      3584(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3584(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      3648(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3648(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPXOR      3712(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3712(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      3776(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3776(BX)
 	PREFETCHT0 3008(DX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y2
@@ -857,21 +857,21 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPXOR      3840(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3840(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      3904(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3904(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPXOR      3968(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3968(BX)
 	PREFETCHT0 3072(DX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y1
@@ -879,7 +879,7 @@ sub:
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y1, Y1
 	VPXOR      4032(BX), Y1, Y0
 	VPSUBB     Y1, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 4032(BX)
 	VCVTPH2PS  16(CX), Y0
 	VMOVDQU    160(DX), Y1
@@ -895,56 +895,56 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      32(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 32(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      96(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 96(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      160(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 160(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      224(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 224(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      288(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 288(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      352(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 352(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      416(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 416(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      480(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 480(BX)
 	VMOVDQU    288(DX), Y1
 	VMOVDQU    32(DX), Y2
@@ -960,56 +960,56 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      544(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 544(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      608(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 608(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      672(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 672(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      736(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 736(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      800(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 800(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      864(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 864(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      928(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 928(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      992(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 992(BX)
 	VMOVDQU    416(DX), Y1
 	VMOVDQU    32(DX), Y2
@@ -1025,56 +1025,56 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1056(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1056(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      1120(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1120(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1184(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1184(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      1248(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1248(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1312(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1312(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      1376(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1376(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1440(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1440(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      1504(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 1504(BX)
 	VMOVDQU    544(DX), Y1
 	VMOVDQU    32(DX), Y2
@@ -1090,56 +1090,56 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1568(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1568(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      1632(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1632(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1696(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1696(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      1760(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1760(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1824(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1824(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      1888(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1888(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      1952(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1952(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      2016(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2016(BX)
 	VMOVDQU    672(DX), Y1
 	VMOVDQU    32(DX), Y2
@@ -1155,56 +1155,56 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2080(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2080(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      2144(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2144(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2208(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2208(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      2272(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2272(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2336(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2336(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      2400(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2400(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2464(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2464(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      2528(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 2528(BX)
 	VMOVDQU    800(DX), Y1
 	VMOVDQU    32(DX), Y2
@@ -1220,56 +1220,56 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2592(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2592(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      2656(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2656(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2720(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2720(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      2784(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2784(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2848(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2848(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      2912(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2912(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      2976(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2976(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      3040(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3040(BX)
 	VMOVDQU    928(DX), Y1
 	VMOVDQU    32(DX), Y2
@@ -1285,56 +1285,56 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      3104(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3104(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      3168(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3168(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      3232(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3232(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      3296(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3296(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      3360(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3360(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y3, Y3
 	VPXOR      3424(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3424(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y3
 	VPAND      dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y3, Y3
 	VPXOR      3488(BX), Y3, Y2
 	VPSUBB     Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3488(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      3552(BX), Y2, Y1
 	VPSUBB     Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3552(BX)
 	VMOVDQU    1056(DX), Y1
 	VMOVDQU    32(DX), Y2
@@ -1349,56 +1349,56 @@ sub:
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPXOR      3616(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3616(BX)
 	VPSHUFB    shuffle_avx2_0_0_0_0<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      3680(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3680(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPXOR      3744(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3744(BX)
 	VPSHUFB    shuffle_avx2_1_1_1_1<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      3808(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3808(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPXOR      3872(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3872(BX)
 	VPSHUFB    shuffle_avx2_2_2_2_2<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y2, Y2
 	VPXOR      3936(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 3936(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y2
 	VPAND      dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPCMPEQB   dwords_avx2_02012010<>+0(SB), Y2, Y2
 	VPXOR      4000(BX), Y2, Y0
 	VPSUBB     Y2, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 4000(BX)
 	VPSHUFB    shuffle_avx2_3_3_3_3<>+0(SB), Y1, Y1
 	VPAND      dwords_avx2_08048040<>+0(SB), Y1, Y1
 	VPCMPEQB   dwords_avx2_08048040<>+0(SB), Y1, Y1
 	VPXOR      4064(BX), Y1, Y0
 	VPSUBB     Y1, Y0, Y0
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y0, Y0
 	VMOVDQU    Y0, 4064(BX)
 	ADDQ       $0x20, CX
 	ADDQ       $0x00000440, DX
@@ -3597,23 +3597,23 @@ DATA dwords_avx2_02012010<>+56(SB)/4, $0x02012010
 DATA dwords_avx2_02012010<>+60(SB)/4, $0x02012010
 GLOBL dwords_avx2_02012010<>(SB), RODATA|NOPTR, $64
 
-DATA dwords_avx2_80808080<>+0(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+4(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+8(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+12(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+16(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+20(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+24(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+28(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+32(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+36(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+40(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+44(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+48(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+52(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+56(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+60(SB)/4, $0x80808080
-GLOBL dwords_avx2_80808080<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx2_40404040<>+0(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+4(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+8(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+12(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+16(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+20(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+24(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+28(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+32(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+36(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+40(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+44(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+48(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+52(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+56(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+60(SB)/4, $0x40404040
+GLOBL dwords_avx2_40404040<>(SB), RODATA|NOPTR, $64
 
 DATA dwords_avx2_08048040<>+0(SB)/4, $0x08048040
 DATA dwords_avx2_08048040<>+4(SB)/4, $0x08048040

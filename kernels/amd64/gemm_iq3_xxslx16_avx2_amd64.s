@@ -4093,7 +4093,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, (BX)
 	PREFETCHT0 2048(DX)
 	VMOVDQU    128(DX), Y2
@@ -4103,7 +4103,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 64(BX)
 	VMOVDQU    192(DX), Y2
 	VMOVDQU    192(DX), Y3
@@ -4112,7 +4112,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 128(BX)
 	PREFETCHT0 2112(DX)
 	VMOVDQU    256(DX), Y2
@@ -4122,7 +4122,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 192(BX)
 	VMOVDQU    64(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4131,7 +4131,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 256(BX)
 	PREFETCHT0 2176(DX)
 	VMOVDQU    128(DX), Y2
@@ -4141,7 +4141,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 320(BX)
 	VMOVDQU    192(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4150,7 +4150,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 384(BX)
 	PREFETCHT0 2240(DX)
 	VMOVDQU    256(DX), Y2
@@ -4160,7 +4160,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 448(BX)
 	VMOVDQU    (DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4177,7 +4177,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 512(BX)
 	PREFETCHT0 2304(DX)
 	VMOVDQU    384(DX), Y2
@@ -4187,7 +4187,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 576(BX)
 	VMOVDQU    448(DX), Y2
 	VMOVDQU    448(DX), Y3
@@ -4196,7 +4196,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 640(BX)
 	PREFETCHT0 2368(DX)
 	VMOVDQU    512(DX), Y2
@@ -4206,7 +4206,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 704(BX)
 	VMOVDQU    320(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4215,7 +4215,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 768(BX)
 	PREFETCHT0 2432(DX)
 	VMOVDQU    384(DX), Y2
@@ -4225,7 +4225,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 832(BX)
 	VMOVDQU    448(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4234,7 +4234,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 896(BX)
 	PREFETCHT0 2496(DX)
 	VMOVDQU    512(DX), Y2
@@ -4244,7 +4244,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 960(BX)
 	VMOVDQU    (DX), Y2
 	VPSRLD     $0x08, Y2, Y2
@@ -4261,7 +4261,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1024(BX)
 	PREFETCHT0 2560(DX)
 	VMOVDQU    640(DX), Y2
@@ -4271,7 +4271,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1088(BX)
 	VMOVDQU    704(DX), Y2
 	VMOVDQU    704(DX), Y3
@@ -4280,7 +4280,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1152(BX)
 	PREFETCHT0 2624(DX)
 	VMOVDQU    768(DX), Y2
@@ -4290,7 +4290,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1216(BX)
 	VMOVDQU    576(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4299,7 +4299,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1280(BX)
 	PREFETCHT0 2688(DX)
 	VMOVDQU    640(DX), Y2
@@ -4309,7 +4309,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1344(BX)
 	VMOVDQU    704(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4318,7 +4318,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1408(BX)
 	PREFETCHT0 2752(DX)
 	VMOVDQU    768(DX), Y2
@@ -4328,7 +4328,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1472(BX)
 	VMOVDQU    (DX), Y2
 	VPSRLD     $0x0c, Y2, Y2
@@ -4345,7 +4345,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1536(BX)
 	PREFETCHT0 2816(DX)
 	VMOVDQU    896(DX), Y2
@@ -4355,7 +4355,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1600(BX)
 	VMOVDQU    960(DX), Y2
 	VMOVDQU    960(DX), Y3
@@ -4364,7 +4364,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1664(BX)
 	PREFETCHT0 2880(DX)
 	VMOVDQU    1024(DX), Y2
@@ -4374,7 +4374,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1728(BX)
 	VMOVDQU    832(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4383,7 +4383,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1792(BX)
 	PREFETCHT0 2944(DX)
 	VMOVDQU    896(DX), Y2
@@ -4393,7 +4393,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1856(BX)
 	VMOVDQU    960(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4402,7 +4402,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1920(BX)
 	PREFETCHT0 3008(DX)
 	VMOVDQU    1024(DX), Y2
@@ -4412,7 +4412,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1984(BX)
 	VMOVDQU    (DX), Y2
 	VPSRLD     $0x10, Y2, Y2
@@ -4430,7 +4430,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2048(BX)
 	VMOVDQU    1152(DX), Y2
 	VMOVDQU    1152(DX), Y3
@@ -4439,7 +4439,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2112(BX)
 	PREFETCHT0 3136(DX)
 	VMOVDQU    1216(DX), Y2
@@ -4449,7 +4449,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2176(BX)
 	VMOVDQU    1280(DX), Y2
 	VMOVDQU    1280(DX), Y3
@@ -4458,7 +4458,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2240(BX)
 	PREFETCHT0 3200(DX)
 	VMOVDQU    1088(DX), Y2
@@ -4468,7 +4468,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2304(BX)
 	VMOVDQU    1152(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4477,7 +4477,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2368(BX)
 	PREFETCHT0 3264(DX)
 	VMOVDQU    1216(DX), Y2
@@ -4487,7 +4487,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2432(BX)
 	VMOVDQU    1280(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4496,7 +4496,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2496(BX)
 	VMOVDQU    (DX), Y2
 	VPSRLD     $0x14, Y2, Y2
@@ -4514,7 +4514,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2560(BX)
 	VMOVDQU    1408(DX), Y2
 	VMOVDQU    1408(DX), Y3
@@ -4523,7 +4523,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2624(BX)
 	PREFETCHT0 3392(DX)
 	VMOVDQU    1472(DX), Y2
@@ -4533,7 +4533,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2688(BX)
 	VMOVDQU    1536(DX), Y2
 	VMOVDQU    1536(DX), Y3
@@ -4542,7 +4542,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2752(BX)
 	PREFETCHT0 3456(DX)
 	VMOVDQU    1344(DX), Y2
@@ -4552,7 +4552,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2816(BX)
 	VMOVDQU    1408(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4561,7 +4561,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2880(BX)
 	PREFETCHT0 3520(DX)
 	VMOVDQU    1472(DX), Y2
@@ -4571,7 +4571,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2944(BX)
 	VMOVDQU    1536(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4580,7 +4580,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3008(BX)
 	VMOVDQU    (DX), Y2
 	VPSRLD     $0x18, Y2, Y2
@@ -4598,7 +4598,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3072(BX)
 	VMOVDQU    1664(DX), Y2
 	VMOVDQU    1664(DX), Y3
@@ -4607,7 +4607,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3136(BX)
 	PREFETCHT0 3648(DX)
 	VMOVDQU    1728(DX), Y2
@@ -4617,7 +4617,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3200(BX)
 	VMOVDQU    1792(DX), Y2
 	VMOVDQU    1792(DX), Y3
@@ -4626,7 +4626,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3264(BX)
 	PREFETCHT0 3712(DX)
 	VMOVDQU    1600(DX), Y2
@@ -4636,7 +4636,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3328(BX)
 	VMOVDQU    1664(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4645,7 +4645,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3392(BX)
 	PREFETCHT0 3776(DX)
 	VMOVDQU    1728(DX), Y2
@@ -4655,7 +4655,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3456(BX)
 	VMOVDQU    1792(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4664,7 +4664,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3520(BX)
 	VMOVDQU    (DX), Y2
 	VPSRLD     $0x1c, Y2, Y2
@@ -4681,7 +4681,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3584(BX)
 	VMOVDQU    1920(DX), Y1
 	VMOVDQU    1920(DX), Y2
@@ -4690,7 +4690,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3648(BX)
 	PREFETCHT0 3904(DX)
 	VMOVDQU    1984(DX), Y1
@@ -4700,7 +4700,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3712(BX)
 	VMOVDQU    2048(DX), Y1
 	VMOVDQU    2048(DX), Y2
@@ -4709,7 +4709,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3776(BX)
 	PREFETCHT0 3968(DX)
 	VMOVDQU    1856(DX), Y1
@@ -4719,7 +4719,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3840(BX)
 	VMOVDQU    1920(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -4728,7 +4728,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3904(BX)
 	PREFETCHT0 4032(DX)
 	VMOVDQU    1984(DX), Y1
@@ -4738,7 +4738,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3968(BX)
 	PREFETCHT0 4096(DX)
 	VMOVDQU    2048(DX), Y1
@@ -4748,7 +4748,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 4032(BX)
 	VCVTPH2PS  16(CX), Y1
 	VMOVDQU    32(DX), Y2
@@ -4765,7 +4765,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 32(BX)
 	VMOVDQU    160(DX), Y2
 	VMOVDQU    160(DX), Y3
@@ -4774,7 +4774,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 96(BX)
 	VMOVDQU    224(DX), Y2
 	VMOVDQU    224(DX), Y3
@@ -4783,7 +4783,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 160(BX)
 	VMOVDQU    288(DX), Y2
 	VMOVDQU    288(DX), Y3
@@ -4792,7 +4792,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 224(BX)
 	VMOVDQU    96(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4801,7 +4801,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 288(BX)
 	VMOVDQU    160(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4810,7 +4810,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 352(BX)
 	VMOVDQU    224(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4819,7 +4819,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 416(BX)
 	VMOVDQU    288(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4828,7 +4828,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 480(BX)
 	VMOVDQU    32(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4845,7 +4845,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 544(BX)
 	VMOVDQU    416(DX), Y2
 	VMOVDQU    416(DX), Y3
@@ -4854,7 +4854,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 608(BX)
 	VMOVDQU    480(DX), Y2
 	VMOVDQU    480(DX), Y3
@@ -4863,7 +4863,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 672(BX)
 	VMOVDQU    544(DX), Y2
 	VMOVDQU    544(DX), Y3
@@ -4872,7 +4872,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 736(BX)
 	VMOVDQU    352(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4881,7 +4881,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 800(BX)
 	VMOVDQU    416(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4890,7 +4890,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 864(BX)
 	VMOVDQU    480(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4899,7 +4899,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 928(BX)
 	VMOVDQU    544(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4908,7 +4908,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 992(BX)
 	VMOVDQU    32(DX), Y2
 	VPSRLD     $0x08, Y2, Y2
@@ -4925,7 +4925,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1056(BX)
 	VMOVDQU    672(DX), Y2
 	VMOVDQU    672(DX), Y3
@@ -4934,7 +4934,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1120(BX)
 	VMOVDQU    736(DX), Y2
 	VMOVDQU    736(DX), Y3
@@ -4943,7 +4943,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1184(BX)
 	VMOVDQU    800(DX), Y2
 	VMOVDQU    800(DX), Y3
@@ -4952,7 +4952,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1248(BX)
 	VMOVDQU    608(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4961,7 +4961,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1312(BX)
 	VMOVDQU    672(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4970,7 +4970,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1376(BX)
 	VMOVDQU    736(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4979,7 +4979,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1440(BX)
 	VMOVDQU    800(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -4988,7 +4988,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1504(BX)
 	VMOVDQU    32(DX), Y2
 	VPSRLD     $0x0c, Y2, Y2
@@ -5005,7 +5005,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1568(BX)
 	VMOVDQU    928(DX), Y2
 	VMOVDQU    928(DX), Y3
@@ -5014,7 +5014,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1632(BX)
 	VMOVDQU    992(DX), Y2
 	VMOVDQU    992(DX), Y3
@@ -5023,7 +5023,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1696(BX)
 	VMOVDQU    1056(DX), Y2
 	VMOVDQU    1056(DX), Y3
@@ -5032,7 +5032,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1760(BX)
 	VMOVDQU    864(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5041,7 +5041,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1824(BX)
 	VMOVDQU    928(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5050,7 +5050,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1888(BX)
 	VMOVDQU    992(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5059,7 +5059,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 1952(BX)
 	VMOVDQU    1056(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5068,7 +5068,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2016(BX)
 	VMOVDQU    32(DX), Y2
 	VPSRLD     $0x10, Y2, Y2
@@ -5085,7 +5085,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2080(BX)
 	VMOVDQU    1184(DX), Y2
 	VMOVDQU    1184(DX), Y3
@@ -5094,7 +5094,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2144(BX)
 	VMOVDQU    1248(DX), Y2
 	VMOVDQU    1248(DX), Y3
@@ -5103,7 +5103,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2208(BX)
 	VMOVDQU    1312(DX), Y2
 	VMOVDQU    1312(DX), Y3
@@ -5112,7 +5112,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2272(BX)
 	VMOVDQU    1120(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5121,7 +5121,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2336(BX)
 	VMOVDQU    1184(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5130,7 +5130,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2400(BX)
 	VMOVDQU    1248(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5139,7 +5139,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2464(BX)
 	VMOVDQU    1312(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5148,7 +5148,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2528(BX)
 	VMOVDQU    32(DX), Y2
 	VPSRLD     $0x14, Y2, Y2
@@ -5165,7 +5165,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2592(BX)
 	VMOVDQU    1440(DX), Y2
 	VMOVDQU    1440(DX), Y3
@@ -5174,7 +5174,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2656(BX)
 	VMOVDQU    1504(DX), Y2
 	VMOVDQU    1504(DX), Y3
@@ -5183,7 +5183,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2720(BX)
 	VMOVDQU    1568(DX), Y2
 	VMOVDQU    1568(DX), Y3
@@ -5192,7 +5192,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2784(BX)
 	VMOVDQU    1376(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5201,7 +5201,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2848(BX)
 	VMOVDQU    1440(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5210,7 +5210,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2912(BX)
 	VMOVDQU    1504(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5219,7 +5219,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 2976(BX)
 	VMOVDQU    1568(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5228,7 +5228,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3040(BX)
 	VMOVDQU    32(DX), Y2
 	VPSRLD     $0x18, Y2, Y2
@@ -5245,7 +5245,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3104(BX)
 	VMOVDQU    1696(DX), Y2
 	VMOVDQU    1696(DX), Y3
@@ -5254,7 +5254,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3168(BX)
 	VMOVDQU    1760(DX), Y2
 	VMOVDQU    1760(DX), Y3
@@ -5263,7 +5263,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3232(BX)
 	VMOVDQU    1824(DX), Y2
 	VMOVDQU    1824(DX), Y3
@@ -5272,7 +5272,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3296(BX)
 	VMOVDQU    1632(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5281,7 +5281,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3360(BX)
 	VMOVDQU    1696(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5290,7 +5290,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3424(BX)
 	VMOVDQU    1760(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5299,7 +5299,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3488(BX)
 	VMOVDQU    1824(DX), Y2
 	VPSRLD     $0x04, Y2, Y2
@@ -5308,7 +5308,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y2, Y2
 	VPSHUFB    Y2, Y0, Y2
 	VPSIGNB    Y3, Y2, Y2
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y2, Y2
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y2, Y2
 	VMOVDQU    Y2, 3552(BX)
 	VMOVDQU    32(DX), Y2
 	VPSRLD     $0x1c, Y2, Y2
@@ -5324,7 +5324,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3616(BX)
 	VMOVDQU    1952(DX), Y1
 	VMOVDQU    1952(DX), Y2
@@ -5333,7 +5333,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3680(BX)
 	VMOVDQU    2016(DX), Y1
 	VMOVDQU    2016(DX), Y2
@@ -5342,7 +5342,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3744(BX)
 	VMOVDQU    2080(DX), Y1
 	VMOVDQU    2080(DX), Y2
@@ -5351,7 +5351,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3808(BX)
 	VMOVDQU    1888(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -5360,7 +5360,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3872(BX)
 	VMOVDQU    1952(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -5369,7 +5369,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 3936(BX)
 	VMOVDQU    2016(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -5378,7 +5378,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 4000(BX)
 	VMOVDQU    2080(DX), Y1
 	VPSRLD     $0x04, Y1, Y1
@@ -5387,7 +5387,7 @@ block:
 	VPAND      dwords_avx2_0f0f0f0f<>+0(SB), Y1, Y1
 	VPSHUFB    Y1, Y0, Y1
 	VPSIGNB    Y2, Y1, Y1
-	VPXOR      dwords_avx2_80808080<>+0(SB), Y1, Y1
+	VPADDB     dwords_avx2_40404040<>+0(SB), Y1, Y1
 	VMOVDQU    Y1, 4064(BX)
 	ADDQ       $0x20, CX
 	ADDQ       $0x00000840, DX
@@ -5398,20 +5398,20 @@ block:
 	VZEROUPPER
 	RET
 
-DATA dwords_avx2_80808080<>+0(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+4(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+8(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+12(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+16(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+20(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+24(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+28(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+32(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+36(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+40(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+44(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+48(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+52(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+56(SB)/4, $0x80808080
-DATA dwords_avx2_80808080<>+60(SB)/4, $0x80808080
-GLOBL dwords_avx2_80808080<>(SB), RODATA|NOPTR, $64
+DATA dwords_avx2_40404040<>+0(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+4(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+8(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+12(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+16(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+20(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+24(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+28(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+32(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+36(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+40(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+44(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+48(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+52(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+56(SB)/4, $0x40404040
+DATA dwords_avx2_40404040<>+60(SB)/4, $0x40404040
+GLOBL dwords_avx2_40404040<>(SB), RODATA|NOPTR, $64

@@ -4,82 +4,62 @@
 
 package amd64
 
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u8s_q8x_8x1_avxvnni(a *GemmArgs)
+func Panel_u8s_q8x_16x1_avxvnni(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u8s_q8x_8x2_avxvnni(a *GemmArgs)
+func Panel_u8s_q8x_16x2_avxvnni(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 3 quantised rows of activations.
 //
 //go:noescape
-func Panel_u8s_q8x_8x4_avxvnni(a *GemmArgs)
+func Panel_u8s_q8x_16x3_avxvnni(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 6 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u8s_q8x_8x6_avxvnni(a *GemmArgs)
+func Panel_u8m_q8x_16x1_avxvnni(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u8m_q8x_8x1_avxvnni(a *GemmArgs)
+func Panel_u8m_q8x_16x2_avxvnni(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 3 quantised rows of activations.
 //
 //go:noescape
-func Panel_u8m_q8x_8x2_avxvnni(a *GemmArgs)
+func Panel_u8m_q8x_16x3_avxvnni(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u8m_q8x_8x4_avxvnni(a *GemmArgs)
+func Panel_u8g_q8x_16x1_avxvnni(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 6 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u8m_q8x_8x6_avxvnni(a *GemmArgs)
+func Panel_u8g_q8x_16x2_avxvnni(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 3 quantised rows of activations.
 //
 //go:noescape
-func Panel_u8g_q8x_8x1_avxvnni(a *GemmArgs)
+func Panel_u8g_q8x_16x3_avxvnni(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 1 quantised rows of activations.
 //
 //go:noescape
-func Panel_u8g_q8x_8x2_avxvnni(a *GemmArgs)
+func Panel_u7n_q8x_16x1_avxvnni(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 2 quantised rows of activations.
 //
 //go:noescape
-func Panel_u8g_q8x_8x4_avxvnni(a *GemmArgs)
+func Panel_u7n_q8x_16x2_avxvnni(a *GemmArgs)
 
-// multiplies expanded weights of 8 rows with panels of 6 quantised rows of activations.
+// multiplies expanded weights of 16 rows with panels of 3 quantised rows of activations.
 //
 //go:noescape
-func Panel_u8g_q8x_8x6_avxvnni(a *GemmArgs)
-
-// multiplies expanded weights of 8 rows with panels of 1 quantised rows of activations.
-//
-//go:noescape
-func Panel_u7n_q8x_8x1_avxvnni(a *GemmArgs)
-
-// multiplies expanded weights of 8 rows with panels of 2 quantised rows of activations.
-//
-//go:noescape
-func Panel_u7n_q8x_8x2_avxvnni(a *GemmArgs)
-
-// multiplies expanded weights of 8 rows with panels of 4 quantised rows of activations.
-//
-//go:noescape
-func Panel_u7n_q8x_8x4_avxvnni(a *GemmArgs)
-
-// multiplies expanded weights of 8 rows with panels of 6 quantised rows of activations.
-//
-//go:noescape
-func Panel_u7n_q8x_8x6_avxvnni(a *GemmArgs)
+func Panel_u7n_q8x_16x3_avxvnni(a *GemmArgs)

@@ -501,24 +501,145 @@ block:
 	RET
 
 // func Expand_q8_0x16_codes_16x32_avx2(a *byte)
-// Requires: AVX, F16C
+// Requires: AVX, AVX2, F16C, MMX+
 TEXT ·Expand_q8_0x16_codes_16x32_avx2(SB), NOSPLIT, $0-8
 	MOVQ a+0(FP), AX
 	MOVQ (AX), CX
 	MOVQ 8(AX), DX
 	MOVQ 72(AX), BX
-	MOVQ 80(AX), BX
+	MOVQ 80(AX), SI
 	MOVQ 32(AX), AX
 
 block:
-	VCVTPH2PS (CX), Y0
-	VMOVUPS   Y0, (BX)
-	VCVTPH2PS 16(CX), Y0
-	VMOVUPS   Y0, 32(BX)
-	ADDQ      $0x20, CX
-	ADDQ      $0x00000200, DX
-	ADDQ      $0x40, BX
-	DECQ      AX
-	JNZ       block
+	VCVTPH2PS  (CX), Y0
+	VMOVUPS    Y0, (SI)
+	PREFETCHT0 2048(DX)
+	VMOVDQU    (DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, (BX)
+	VMOVDQU    Y0, 64(BX)
+	PREFETCHT0 2112(DX)
+	VMOVDQU    64(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 128(BX)
+	VMOVDQU    Y0, 192(BX)
+	PREFETCHT0 2176(DX)
+	VMOVDQU    128(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 256(BX)
+	VMOVDQU    Y0, 320(BX)
+	PREFETCHT0 2240(DX)
+	VMOVDQU    192(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 384(BX)
+	VMOVDQU    Y0, 448(BX)
+	PREFETCHT0 2304(DX)
+	VMOVDQU    256(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 512(BX)
+	VMOVDQU    Y0, 576(BX)
+	PREFETCHT0 2368(DX)
+	VMOVDQU    320(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 640(BX)
+	VMOVDQU    Y0, 704(BX)
+	PREFETCHT0 2432(DX)
+	VMOVDQU    384(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 768(BX)
+	VMOVDQU    Y0, 832(BX)
+	PREFETCHT0 2496(DX)
+	VMOVDQU    448(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 896(BX)
+	VMOVDQU    Y0, 960(BX)
+	VCVTPH2PS  16(CX), Y0
+	VMOVUPS    Y0, 32(SI)
+	VMOVDQU    32(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 32(BX)
+	VMOVDQU    Y0, 96(BX)
+	VMOVDQU    96(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 160(BX)
+	VMOVDQU    Y0, 224(BX)
+	VMOVDQU    160(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 288(BX)
+	VMOVDQU    Y0, 352(BX)
+	VMOVDQU    224(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 416(BX)
+	VMOVDQU    Y0, 480(BX)
+	VMOVDQU    288(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 544(BX)
+	VMOVDQU    Y0, 608(BX)
+	VMOVDQU    352(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 672(BX)
+	VMOVDQU    Y0, 736(BX)
+	VMOVDQU    416(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 800(BX)
+	VMOVDQU    Y0, 864(BX)
+	VMOVDQU    480(DX), Y0
+	VPXOR      dwords_avx2_80808080<>+0(SB), Y0, Y0
+	VPSLLW     $0x08, Y0, Y1
+	VPSRAW     $0x08, Y1, Y1
+	VPSRAW     $0x08, Y0, Y0
+	VMOVDQU    Y1, 928(BX)
+	VMOVDQU    Y0, 992(BX)
+	ADDQ       $0x20, CX
+	ADDQ       $0x00000200, DX
+	ADDQ       $0x00000400, BX
+	ADDQ       $0x40, SI
+	DECQ       AX
+	JNZ        block
 	VZEROUPPER
 	RET

@@ -13,3 +13,33 @@ func Probe_read_avx2(a *ProbeArgs)
 //
 //go:noescape
 func Probe_dot_avx2(a *ProbeArgs)
+
+// does N rounds of 32 vectors of products of codes of 4 bits.
+//
+//go:noescape
+func Probe_dot4_avx2(a *ProbeArgs)
+
+// does N rounds of 32 vectors of products of codes of 5 bits.
+//
+//go:noescape
+func Probe_dot5_avx2(a *ProbeArgs)
+
+// does N rounds of 32 vectors of products of codes of 6 bits.
+//
+//go:noescape
+func Probe_dot6_avx2(a *ProbeArgs)
+
+// does N rounds of 32 vectors of products of codes of 7 bits.
+//
+//go:noescape
+func Probe_dot7_avx2(a *ProbeArgs)
+
+// does N rounds of 32 vectors of products of codes of 8 bits.
+//
+//go:noescape
+func Probe_dot8_avx2(a *ProbeArgs)
+
+// does N rounds of 32 vectors of products of codes of 16 bits.
+//
+//go:noescape
+func Probe_dot16_avx2(a *ProbeArgs)

@@ -72,8 +72,8 @@ var _ = func() int {
 }()
 
 // dot accumulates products of unsigned codes and signed activations. With VPDPBUSD that is one instruction into acc; without it pairs are summed
-// in 16 bits first, as long as they fit: 8 steps of 4-bit codes, 4 of 5-bit, 2 of 6-bit; codes of 8 bits are taken as signed ones,
-// their sign moved to the activation.
+// in 16 bits first, as long as they fit: 8 steps of 4-bit codes, 4 of 5-bit, 2 of 6-bit, 1 of 7-bit; codes of 8 bits are taken as signed ones,
+// their sign moved to the activation. Codes of 16 bits are signed, pairs of them against activations of as many.
 type dot struct {
 	*gen
 	bits  int
@@ -121,13 +121,15 @@ func (d *dot) add(i int, w, abs vec, x operand.Op, step, n int) {
 	switch {
 	case d.vnni:
 		d.dpbusd(x, w, d.acc[i])
+	case d.bits == 16:
+		d.words(i, w, x.(vec))
 	case abs != nil:
 		t := d.vec()
 		d.VPSIGNB(w, x, t)
 		d.VPMADDUBSW(t, abs, t)
 		d.sum16(i, t)
 	default:
-		run := min(map[int]int{4: 8, 5: 4, 6: 2}[d.bits], n)
+		run := min(map[int]int{4: 8, 5: 4, 6: 2, 7: 1}[d.bits], n)
 		if step%run == 0 {
 			d.part[i] = d.vec()
 			d.VPMADDUBSW(x, w, d.part[i])
@@ -140,6 +142,18 @@ func (d *dot) add(i int, w, abs vec, x operand.Op, step, n int) {
 			d.sum16(i, d.part[i])
 		}
 	}
+}
+
+// words adds products of 16-bit codes, which may lie in memory, to sum i.
+func (d *dot) words(i int, w operand.Op, x vec) {
+	if d.fresh[i] {
+		d.VPMADDWD(w, x, d.acc[i])
+		d.fresh[i] = false
+		return
+	}
+	t := d.vec()
+	d.VPMADDWD(w, x, t)
+	d.VPADDD(t, d.acc[i], d.acc[i])
 }
 
 // sum16 adds pairs of 16-bit sums to the 32-bit ones.
@@ -442,7 +456,7 @@ func (g *gen) expand(f format) {
 				}
 				g.VMOVUPS(s, mem(scales, so+64+h*g.width))
 			}
-			if f.bits == 8 {
+			if f.bits == 8 && g.vnni {
 				continue // panel reads such codes where they are
 			}
 			for t := range 8 {
@@ -453,6 +467,11 @@ func (g *gen) expand(f format) {
 				}
 				v := g.vec()
 				f.code(w, j, t, h, v)
+				if f.bits == 8 {
+					g.xor(g.dwords(0x80808080), v, v)
+					g.storeWords(v, codes, j*1024+t*128+h*g.width)
+					continue
+				}
 				if add != 0 {
 					g.VPADDB(g.constant(uint32(add)*0x01010101), v, v)
 				}
@@ -464,13 +483,26 @@ func (g *gen) expand(f format) {
 		g.ADDQ(imm(f.s0), w.p0)
 	}
 	g.ADDQ(imm(f.s1), w.p1)
-	if f.bits != 8 {
+	switch {
+	case f.bits != 8:
 		g.ADDQ(imm(f.subs*512), codes)
+	case !g.vnni:
+		g.ADDQ(imm(f.subs*1024), codes)
 	}
 	g.ADDQ(imm(f.subs*words), scales)
 	g.DECQ(blocks)
 	g.JNZ(operand.LabelRef("block"))
 	g.end()
+}
+
+// storeWords widens signed bytes to words: bytes 0 and 2 of every dword, then bytes 1 and 3. Activations are taken in the same order.
+func (g *gen) storeWords(v vec, to reg.Register, disp int) {
+	even := g.vec()
+	g.VPSLLW(operand.U8(8), v, even)
+	g.VPSRAW(operand.U8(8), even, even)
+	g.VPSRAW(operand.U8(8), v, v)
+	g.load(even, mem(to, disp))
+	g.load(v, mem(to, disp+64))
 }
 
 // scaleBytes is the size of the expanded scales of a sub-block of 16 rows.

@@ -328,7 +328,7 @@ func (g *gen) expandBooked(f booked) {
 				switch {
 				case f.magnitude > 0 && !g.vnni:
 					g.VPSIGNB(w.sign, v, v)
-					g.xor(g.dwords(0x80808080), v, v)
+					g.VPADDB(g.dwords(0x40404040), v, v) // see panels: u7
 				case add != 0:
 					g.VPADDB(g.constant(uint32(add)*0x01010101), v, v)
 				}
@@ -431,7 +431,11 @@ func (g *gen) expandPoints(f booked) {
 				g.VPCMPEQB(g.dwords(bit), m, m)
 				g.VPXOR(at, m, v)
 				g.VPSUBB(m, v, v)
-				g.xor(g.dwords(0x80808080), v, v)
+				if g.vnni {
+					g.xor(g.dwords(0x80808080), v, v)
+				} else {
+					g.VPADDB(g.dwords(0x40404040), v, v) // see panels: u7
+				}
 				g.load(v, at)
 			}
 		}

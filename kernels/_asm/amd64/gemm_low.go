@@ -30,6 +30,7 @@ var _ = func() int {
 		}
 	}
 	emit(source{"gemm_halves_avx2", "GemmArgs", true, func(c *build.Context) { newGen(c, avx2).halves16() }})
+	emit(source{"gemm_words_avx2", "GemmArgs", true, func(c *build.Context) { newGen(c, avx2).words16() }})
 	return 0
 }()
 
@@ -61,6 +62,35 @@ func (g *gen) halves16() {
 	g.JNZ(operand.LabelRef("block"))
 	g.end()
 }
+
+// words16 copies activation blocks with quants of 16 bits in the order of storeWords: 64 bytes, then the tail.
+func (g *gen) words16() {
+	a := g.begin("Expand_words_q8x_1x32_avx2", "copies blocks of quantised activations with quants of 16 bits.")
+	x, y, blocks := g.field(a, argX), g.field(a, argY), g.field(a, argBlocks)
+	g.Label("block")
+	odd, even, low := g.YMM(), g.YMM(), g.YMM()
+	g.VMOVDQU(mem(x, 0), odd)
+	g.VPSLLW(operand.U8(8), odd, even)
+	g.VPSRAW(operand.U8(8), even, even)
+	g.VPSRAW(operand.U8(8), odd, odd)
+	g.VPUNPCKLDQ(odd, even, low)
+	g.VPUNPCKHDQ(odd, even, odd)
+	g.VMOVDQU(low.AsX(), mem(y, 0))
+	g.VMOVDQU(odd.AsX(), mem(y, 16))
+	g.VEXTRACTI128(operand.U8(1), low, mem(y, 32))
+	g.VEXTRACTI128(operand.U8(1), odd, mem(y, 48))
+	tail := g.XMM()
+	g.VMOVDQU(mem(x, tile.Q8XD), tail)
+	g.VMOVDQU(tail, mem(y, tile.Q8XD+wordsMore))
+	g.ADDQ(imm(tile.Q8XBytes), x)
+	g.ADDQ(imm(tile.Q8XBytes+wordsMore), y)
+	g.DECQ(blocks)
+	g.JNZ(operand.LabelRef("block"))
+	g.end()
+}
+
+// wordsMore is how much longer blocks of words16 are.
+const wordsMore = 32
 
 // gemvLow is gemv for formats of few bits.
 func (g *gen) gemvLow(f low, n int) {
@@ -414,11 +444,13 @@ func (g *gen) expandLow(f low) {
 	codes, scales := g.field(a, argCodes), g.field(a, argScales)
 	blocks := g.field(a, argBlocks)
 	add := f.lift
-	switch {
-	case g.vnni && f.bias != 0:
+	if g.vnni && f.bias != 0 {
 		add = 128 - f.bias
-	case f.level && !g.vnni:
-		add = 128
+	}
+	block := 512
+	words16 := f.level && !g.vnni
+	if words16 {
+		block = 1024
 	}
 	words := f.groups * 64
 	if f.off16 {
@@ -453,6 +485,10 @@ func (g *gen) expandLow(f low) {
 				}
 				v := g.vec()
 				f.code(w, j, t, h, v)
+				if words16 {
+					g.storeWords(v, codes, j*block+t*128+h*g.width)
+					continue
+				}
 				if add != 0 {
 					g.VPADDB(g.constant(uint32(add)*0x01010101), v, v)
 				}
@@ -464,7 +500,7 @@ func (g *gen) expandLow(f low) {
 		g.ADDQ(imm(f.s0), w.p0)
 	}
 	g.ADDQ(imm(f.s1), w.p1)
-	g.ADDQ(imm(f.subs*512), codes)
+	g.ADDQ(imm(f.subs*block), codes)
 	g.ADDQ(imm(f.subs*words), scales)
 	g.DECQ(blocks)
 	g.JNZ(operand.LabelRef("block"))

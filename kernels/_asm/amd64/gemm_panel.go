@@ -17,7 +17,7 @@ type panelKind struct {
 	groups int
 	off    bool
 	off16  bool // two offsets, of 16 elements each
-	vecs   int  // vectors of rows: tile rows in AVX-512, 1 half of one otherwise
+	vecs   int  // vectors of rows: of tile rows in AVX-512, of the halves of one otherwise
 	cols   int
 }
 
@@ -29,20 +29,21 @@ func panels(s isa) []panelKind {
 		{kind: "u8g", bits: 8, bias: 128, groups: 2},
 		{kind: "u7n", bits: 7, groups: 2, off16: true},
 	}
-	cols := map[int][]int{1: {1, 2, 4, 6}}
+	cols := map[int][]int{2: {1, 2, 3}} // fewer loads of activations than one half of six columns
 	switch s {
 	case avx512vnni:
 		cols = map[int][]int{1: {1, 2, 4, 8}, 2: {1, 2, 4, 6}}
 	case avx2:
 		kinds = []panelKind{
-			{kind: "u8s", bits: 8, bias: 128, groups: 1},
+			{kind: "s16s", bits: 16, groups: 1},
 			{kind: "u4s", bits: 4, bias: 8, groups: 1},
 			{kind: "u5s", bits: 5, bias: 16, groups: 1},
 			{kind: "u4m", bits: 4, groups: 1, off: true},
 			{kind: "u5m", bits: 5, groups: 1, off: true},
 			{kind: "u6g", bits: 6, bias: 32, groups: 2},
 			{kind: "u5g", bits: 5, bias: 16, groups: 2},
-			{kind: "u8g", bits: 8, bias: 128, groups: 2},
+			{kind: "u7s", bits: 7, bias: 64, groups: 1},
+			{kind: "u7g", bits: 7, bias: 64, groups: 2},
 			{kind: "u4g", bits: 4, bias: 8, groups: 2},
 			{kind: "u4n", bits: 4, groups: 2, off16: true},
 		}
@@ -50,6 +51,10 @@ func panels(s isa) []panelKind {
 	}
 	var all []panelKind
 	for _, k := range kinds {
+		cols := cols
+		if k.bits == 16 {
+			cols = map[int][]int{2: {1, 2, 3}} // fewer loads of activations
+		}
 		for v := 1; v <= 2; v++ {
 			for _, c := range cols[v] {
 				k.vecs, k.cols = v, c
@@ -74,7 +79,8 @@ func (g *gen) panel(p panelKind) {
 	}
 	y, x0, xs := g.field(a, argY), g.field(a, argX), g.field(a, argXStride)
 	ahead := []reg.GPVirtual{g.field(a, argP1)}
-	if p.vecs == 2 {
+	two := p.vecs == 2 && g.width == 64 // tile rows
+	if two {
 		ahead = append(ahead, g.GP64())
 		g.MOVQ(ahead[0], ahead[1])
 		g.ADDQ(mem(a, argStride), ahead[1])
@@ -98,13 +104,13 @@ func (g *gen) panel(p panelKind) {
 	out := g.columns(y, g.field(a, argYStride), p.cols)
 	for v := range p.vecs {
 		for c := range p.cols {
-			g.VMOVUPS(out.at(c, v*64), acc[v][c])
+			g.VMOVUPS(out.at(c, v*g.width), acc[v][c])
 		}
 	}
 
 	g.Label("start")
 	codes, scales := []reg.GPVirtual{g.field(a, argCodes)}, []reg.GPVirtual{g.field(a, argScales)}
-	if p.vecs == 2 {
+	if two {
 		codes, scales = append(codes, g.GP64()), append(scales, g.GP64())
 		g.MOVQ(codes[0], codes[1])
 		g.ADDQ(mem(a, argCStride), codes[1])
@@ -112,12 +118,22 @@ func (g *gen) panel(p panelKind) {
 		g.ADDQ(mem(a, argSStride), scales[1])
 	}
 	blocks := g.field(a, argBlocks)
+	at := func(base []reg.GPVirtual, v, disp int) operand.Mem {
+		if two {
+			return mem(base[v], disp)
+		}
+		return mem(base[0], disp+v*g.width)
+	}
+	items, tail := 8, 0
+	if p.bits == 16 {
+		items, tail = 16, wordsMore
+	}
 
 	g.Label("block")
 	g.Comment("the weights of the next chunk, into the second-level cache")
 	for _, r := range ahead {
 		g.PREFETCHT1(mem(r, 0))
-		if g.width == 64 {
+		if g.width*p.vecs >= 64 {
 			g.PREFETCHT1(mem(r, 64))
 		}
 		g.ADDQ(mem(a, argAhead), r)
@@ -125,8 +141,7 @@ func (g *gen) panel(p panelKind) {
 	for k := range p.groups {
 		d := g.dot(p.bits, p.vecs*p.cols)
 		for c := range p.cols {
-			at := func(off int) operand.Mem { return x.at(c, off) }
-			init := g.biasStart(p.bias, at, p.groups, k)
+			init := g.biasStart(p.bias, func(off int) operand.Mem { return x.at(c, off) }, p.groups, k)
 			d.start(c, init)
 			for v := 1; v < p.vecs; v++ {
 				if init == nil {
@@ -136,11 +151,21 @@ func (g *gen) panel(p panelKind) {
 				d.start(v*p.cols+c, func(acc vec) { g.move(d.acc[c], acc) })
 			}
 		}
-		steps := 8 / p.groups
+		steps := items / p.groups
 		for t := range steps {
+			if p.bits == 16 {
+				for c := range p.cols {
+					r := g.vec()
+					g.VPBROADCASTD(x.at(c, (k*steps+t)*4), r)
+					for v := range p.vecs {
+						d.words(v*p.cols+c, at(codes, v, (k*steps+t)*64), r)
+					}
+				}
+				continue
+			}
 			w, abs := g.vecs(p.vecs), make([]vec, p.vecs)
 			for v := range w {
-				g.load(mem(codes[v], (k*steps+t)*64), w[v])
+				g.load(at(codes, v, (k*steps+t)*64), w[v])
 				w[v], abs[v] = d.prepare(w[v])
 			}
 			for c := range p.cols {
@@ -158,14 +183,14 @@ func (g *gen) panel(p panelKind) {
 		}
 		for c := range p.cols {
 			r := g.vec()
-			g.VBROADCASTSS(x.at(c, tile.Q8XD), r)
+			g.VBROADCASTSS(x.at(c, tile.Q8XD+tail), r)
 			for v := range p.vecs {
 				t := r
 				if v < p.vecs-1 {
 					t = g.vec()
 				}
 				i := v*p.cols + c
-				g.VMULPS(mem(scales[v], k*64), r, t)
+				g.VMULPS(at(scales, v, k*64), r, t)
 				g.VCVTDQ2PS(d.acc[i], d.acc[i])
 				g.VFMADD231PS(t, d.acc[i], acc[v][c])
 			}
@@ -174,9 +199,9 @@ func (g *gen) panel(p panelKind) {
 	if p.off {
 		for c := range p.cols {
 			r := g.vec()
-			g.VBROADCASTSS(x.at(c, tile.Q8XM), r)
+			g.VBROADCASTSS(x.at(c, tile.Q8XM+tail), r)
 			for v := range p.vecs {
-				g.VFMADD231PS(mem(scales[v], 64), r, acc[v][c])
+				g.VFMADD231PS(at(scales, v, 64), r, acc[v][c])
 			}
 		}
 	}
@@ -185,22 +210,22 @@ func (g *gen) panel(p panelKind) {
 			r := g.vec()
 			g.VBROADCASTSS(x.at(c, halfSum+4*k), r)
 			for v := range p.vecs {
-				g.VFMADD231PS(mem(scales[v], 128+k*64), r, acc[v][c])
+				g.VFMADD231PS(at(scales, v, 128+k*64), r, acc[v][c])
 			}
 		}
 	}
-	for v := range p.vecs {
-		g.ADDQ(imm(512), codes[v])
+	for v := range codes {
+		g.ADDQ(imm(items*64), codes[v])
 		g.ADDQ(imm(words), scales[v])
 	}
-	g.advance(x, tile.Q8XBytes)
+	g.advance(x, tile.Q8XBytes+tail)
 	g.DECQ(blocks)
 	g.JNZ(operand.LabelRef("block"))
 
 	out = g.columns(y, g.field(a, argYStride), p.cols) // again, not to hold registers in the loop
 	for v := range p.vecs {
 		for c := range p.cols {
-			g.VMOVUPS(acc[v][c], out.at(c, v*64))
+			g.VMOVUPS(acc[v][c], out.at(c, v*g.width))
 		}
 	}
 	g.Commentf("the next %d columns", p.cols)

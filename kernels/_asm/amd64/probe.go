@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 )
@@ -25,6 +27,11 @@ func init() {
 				g.probeRead()
 			}
 			g.probeDot()
+			if s.name == avx2.name {
+				for _, bits := range []int{4, 5, 6, 7, 8, 16} {
+					g.probeCodes(bits)
+				}
+			}
 		}})
 	}
 }
@@ -97,6 +104,36 @@ func (g *gen) probeDot() {
 		g.VPMADDUBSW(x, w, t)
 		g.VPMADDWD(ones, t, t)
 		g.VPADDD(t, r, r)
+	}
+	g.DECQ(n)
+	g.JNZ(operand.LabelRef("round"))
+	g.end()
+}
+
+// probeCodes does what AVX2 kernels do for codes of some bits, four columns at a time as they do: every width has its own way.
+func (g *gen) probeCodes(bits int) {
+	a := g.begin(fmt.Sprintf("Probe_dot%d_%s", bits, g.name), fmt.Sprintf("does N rounds of 32 vectors of products of codes of %d bits.", bits))
+	n := g.field(a, prN)
+	x := g.vec()
+	g.zero(x)
+	d := g.dot(bits, 4)
+	for i := range d.acc {
+		g.zero(d.acc[i])
+	}
+	zero := g.vec()
+	g.zero(zero)
+	g.Label("round")
+	steps := 8
+	if bits == 16 {
+		steps = 16 // vectors of half as many products
+	}
+	for t := range steps {
+		w := g.vec()
+		g.move(zero, w)
+		codes, abs := d.prepare(w)
+		for i := range d.acc {
+			d.add(i, codes, abs, x, t, steps)
+		}
 	}
 	g.DECQ(n)
 	g.JNZ(operand.LabelRef("round"))
