@@ -24,6 +24,8 @@ type Explanation struct {
 	Sections []format.Section `json:"-"`
 	Notes    []string         `json:"notes,omitempty"`
 	Length   uint64           `json:"container_bytes"`
+
+	lowered lowered
 }
 
 // TensorLine says what one tensor becomes.
@@ -58,6 +60,7 @@ func (b *build) explanation() *Explanation {
 		Model: d.Model, Target: d.Target, Passes: lower.Passes(), Program: programLines(d.Program, d.Tensors),
 		Arena: d.Program.PerRow, Sections: b.laid.Sections, Length: b.laid.Length, Notes: b.vocab.Notes,
 	}
+	ex.lowered = lowered{d.Program, d.Tensors}
 	ex.states(d.Program.States)
 	for i := range d.Tensors {
 		ex.Tensors = append(ex.Tensors, b.tensorLine(i))

@@ -30,6 +30,7 @@ func ExplainContainer(path string) (*Explanation, error) {
 	}
 	ex.states(c.Program.States)
 	ex.Program = programLines(c.Program, tensors)
+	ex.lowered = lowered{c.Program, tensors}
 	return ex, nil
 }
 

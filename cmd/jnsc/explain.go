@@ -18,6 +18,8 @@ func explainCommand() *cli.Command {
 			"Of a container: what it records.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "target", Usage: "what to lay the weights out for; see jnsc targets"},
+			&cli.BoolFlag{Name: "program", Usage: "only the program: each operation with shapes, places in the arena and what was fused into it"},
+			&cli.BoolFlag{Name: "dot", Usage: "the program as a graph for Graphviz: jnsc explain --dot M | dot -Tsvg -o m.svg"},
 			&cli.BoolFlag{Name: "keep-unknown", Usage: "keep tensors that the architecture does not know instead of refusing them"},
 			jsonFlag(),
 		},
@@ -33,11 +35,19 @@ func explain(_ context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
+	show := ex.Text
+	switch {
+	case c.Bool("program") && c.Bool("dot") || c.Bool("dot") && c.Bool("json"):
+		return jnscli.Usagef("--dot, --program and --json: one form at a time, or --program with --json")
+	case c.Bool("json"):
 		return jnscli.JSON(stdout, ex)
+	case c.Bool("dot"):
+		show = ex.Dot
+	case c.Bool("program"):
+		show = ex.ProgramText
 	}
 	var b strings.Builder
-	if err := ex.Text(&b); err != nil {
+	if err := show(&b); err != nil {
 		return err
 	}
 	_, err = fmt.Fprint(stdout, jnscli.Printable(b.String()))
