@@ -90,15 +90,17 @@ func (p *product) variants(set int) []variant {
 		vs = vs[:0]
 		for k, cols := range streamCols {
 			run := streams[i].kernels[k]
-			vs = append(vs, variant{cols/2 + 1, name("gemv", 64, cols, sme2), func(a *MatMulArgs) { p.multiplyStream(a, run) }})
+			vs = append(vs, variant{cols/2 + 1, name("gemv", 64, cols, sme2), func(a *MatMulArgs) { multiplyStream(a, p.layout, p.codesAt(a.Cols), run) }})
 		}
 	}
 	return append(vs, variant{smeFew, name("gemm", 16, 16, sme2), p.multiplySME})
 }
 
-// bind makes the product of a set: what runs and what receipts say of it come from one list.
-func (p *product) bind(set int) *MatMul {
-	vs := p.variants(set)
+// bind makes the product of a set.
+func (p *product) bind(set int) *MatMul { return bindVariants(p.layout, set, p.variants(set)) }
+
+// bindVariants makes a product of the ways to compute it: what runs and what receipts say of it come from one list.
+func bindVariants(l *tile.Layout, set int, vs []variant) *MatMul {
 	m := &MatMul{Name: vs[len(vs)-1].name, Set: setNames[set]}
 	for _, v := range vs {
 		m.Variants = append(m.Variants, Variant{v.from, v.name})
@@ -108,7 +110,7 @@ func (p *product) bind(set int) *MatMul {
 	}
 	m.Func = func(a *MatMulArgs) {
 		if a.N < 1 || a.Cols == 0 {
-			scalar.MatMul(p.layout)(a) // assembly counts down to zero
+			scalar.MatMul(l)(a) // assembly counts down to zero
 			return
 		}
 		vs[m.Variant(a.N)].run(a)
@@ -176,18 +178,35 @@ func (p *product) multiplyExpanded(a *MatMulArgs, s *scratch, set, n0, n int) {
 	}
 }
 
-// floatProduct is a layout of float weights: every kernel takes the weights as they lie.
+// floatProduct is a layout of float weights: every kernel takes the weights as they lie. SMMLA does nothing for floats, and SME2's products of two vectors keep the order of sums
+// that the definition has.
 type floatProduct struct {
 	layout *tile.Layout
 	two    kernel // one activation row, pairs of tile rows
 	one    []panel
 }
 
-func (p *floatProduct) matMul(a *MatMulArgs) {
-	if a.N < 1 || a.Cols == 0 {
-		scalar.MatMul(p.layout)(a)
-		return
+// bind makes the product of a set, nil if the set has no kernels for floats.
+func (p *floatProduct) bind(set int) *MatMul {
+	name := func(op string, rows, cols int) string {
+		return fmt.Sprintf("%s_%s_f32_%dx%d_%s", op, p.layout.Name, rows, cols, setNames[set])
 	}
+	switch set {
+	case dotprod:
+		return bindVariants(p.layout, set, []variant{{1, name("gemv", 32, 1), p.matMul}, {2, name("gemm", 16, 4), p.matMul}})
+	case sme2:
+		k := floatStreams[slices.IndexFunc(floatStreams, func(s streamed) bool { return s.layout == p.layout })].kernels
+		one := func(run streamKernel) func(a *MatMulArgs) {
+			return func(a *MatMulArgs) { multiplyStream(a, p.layout, 0, run) }
+		}
+		return bindVariants(p.layout, set, []variant{{1, name("gemv", 64, 1), one(k[0])}, {2, name("gemv", 64, 2), one(k[1])}, {3, name("gemv", 64, 4), func(a *MatMulArgs) {
+			multiplyStreams(a, p.layout, k[2])
+		}}})
+	}
+	return nil
+}
+
+func (p *floatProduct) matMul(a *MatMulArgs) {
 	t := 0
 	if pairs := a.Tiles / 2; a.N == 1 {
 		step := max(1, callBytes/2/int(a.WStride))

@@ -34,14 +34,13 @@ type streamed struct {
 }
 
 // multiplyStream takes groups of four tile rows, then what is left of one. The weights of a call are read and its outputs written to before it: a fault that becomes a signal must
-// not come in streaming mode, whose state the handler of Go would return with.
-func (p *product) multiplyStream(a *MatMulArgs, run streamKernel) {
-	base := p.codesAt(a.Cols)
+// not come in streaming mode, whose state the handler of Go would return with. base is where stream 1 begins in a tile row.
+func multiplyStream(a *MatMulArgs, l *tile.Layout, base int, run streamKernel) {
 	step := max(1, callBytes/(4*int(a.WStride)))
 	for t := 0; t < a.Tiles; {
 		w, y := unsafe.Add(a.W, uintptr(t)*a.WStride), unsafe.Add(a.Y, t*64)
 		g := arm64.StreamArgs{
-			P0: w, P1: unsafe.Add(w, base), Stride: a.WStride, Groups: min(step, (a.Tiles-t)/4), Last: 3, Blocks: a.Cols / p.layout.Codec.Elems,
+			P0: w, P1: unsafe.Add(w, base), Stride: a.WStride, Groups: min(step, (a.Tiles-t)/4), Last: 3, Blocks: a.Cols / l.Codec.Elems,
 			X: a.X, XStride: a.XStride, Cols: a.N, Y: y, YStride: a.YStride,
 		}
 		tiles := 4 * g.Groups
@@ -55,6 +54,20 @@ func (p *product) multiplyStream(a *MatMulArgs, run streamKernel) {
 		}
 		callStream(run, hideStream(&g))
 		t += tiles
+	}
+}
+
+// multiplyStreams takes four activation rows at a time, all of them with as many tile rows as a call takes.
+func multiplyStreams(a *MatMulArgs, l *tile.Layout, run streamKernel) {
+	step := 4 * max(1, callBytes/(4*int(a.WStride)))
+	for t := 0; t < a.Tiles; t += step {
+		for n := 0; n < a.N; n += 4 {
+			b := *a
+			b.W, b.Tiles = unsafe.Add(a.W, uintptr(t)*a.WStride), min(step, a.Tiles-t)
+			b.X, b.N = unsafe.Add(a.X, uintptr(n)*a.XStride), min(4, a.N-n)
+			b.Y = unsafe.Add(a.Y, uintptr(n)*a.YStride+uintptr(t)*64)
+			multiplyStream(&b, l, 0, run)
+		}
 	}
 }
 

@@ -3,29 +3,22 @@
 package kernels
 
 import (
-	"fmt"
+	"slices"
 
 	"jns/kernels/arm64"
-	"jns/kernels/cpu"
 	"jns/kernels/tile"
 )
 
-// bindSet gives the product of a layout in exactly this set, nil if the set has none. SMMLA and SMOPA of bytes do nothing for floats: they stay in the set with SDOT.
+// bindSet gives the product of a layout in exactly this set, nil if the set has none.
 func bindSet(l *tile.Layout, set string) *MatMul {
-	which := dotprod
-	switch set {
-	case cpu.SME2:
-		which = sme2
-	case cpu.I8MM:
-		which = i8mm
-	case cpu.DotProd:
-		for i := range floats {
-			if p := &floats[i]; p.layout == l {
-				return &MatMul{Name: fmt.Sprintf("gemm_%s_f32_32x1_%s", l.Name, set), Set: set, Func: p.matMul}
-			}
-		}
-	default:
+	which := slices.Index(setNames[:], set)
+	if which < 0 {
 		return nil
+	}
+	for i := range floats {
+		if p := &floats[i]; p.layout == l {
+			return p.bind(which)
+		}
 	}
 	for i := range products {
 		if p := &products[i]; p.layout == l {

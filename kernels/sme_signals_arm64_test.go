@@ -31,8 +31,12 @@ func TestStreamingKernelsSurviveSignals(t *testing.T) {
 		long, err = time.ParseDuration(s)
 		require.NoError(t, err)
 	}
-	c := kerneltest.New(tile.Q4_Kx16, 64, 1024, 40, kerneltest.Plain, 1)
-	want := c.Run(c.Scalar())
+	var cases []*kerneltest.Case
+	var want [][]float32
+	for _, n := range []int{1, 3, 40} { // products of few rows, and panels
+		c := kerneltest.New(tile.Q4_Kx16, 80, 1024, n, kerneltest.Plain, 1)
+		cases, want = append(cases, c), append(want, c.Run(c.Scalar()))
+	}
 
 	var profile bytes.Buffer
 	runtime.SetCPUProfileRate(1000)
@@ -46,9 +50,13 @@ func TestStreamingKernelsSurviveSignals(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	})
-	for start := time.Now(); time.Since(start) < long; {
-		require.Empty(t, c.Diff(want, c.Run(m)))
+	runs := 0
+	for start := time.Now(); time.Since(start) < long; runs++ {
+		for i, c := range cases {
+			require.Empty(t, c.Diff(want[i], c.Run(m)))
+		}
 	}
 	stop.Store(true)
 	wait.Wait()
+	t.Logf("%d runs, the same bits every time", runs)
 }

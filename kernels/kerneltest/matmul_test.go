@@ -151,12 +151,18 @@ func TestEveryLayoutHasKernelsInEverySet(t *testing.T) {
 			if l.Codec.Float() && set == cpu.AVXVNNI {
 				want = cpu.AVX2 // VNNI has nothing for floats
 			}
-			if l.Codec.Float() && (set == cpu.I8MM || set == cpu.SME2) {
-				want = cpu.DotProd // nor have these
+			if l.Codec.Float() && set == cpu.I8MM {
+				want = cpu.DotProd // nor has this
 			}
 			require.Equal(t, want, m.Set, l.Name)
 			_, err = kernels.ParseName(m.Name)
 			require.NoError(t, err)
+			for i, v := range m.Variants { // in order, each with a name, the first for every product
+				_, err = kernels.ParseName(v.Name)
+				require.NoError(t, err)
+				require.True(t, i == 0 && v.From == 1 || i > 0 && v.From > m.Variants[i-1].From, m.Name)
+				require.Equal(t, i, m.Variant(v.From))
+			}
 		}
 	}
 }

@@ -243,6 +243,7 @@ func generate() {
 	floatFile()
 	smeFile()
 	streamFiles()
+	streamFloatFile()
 	vecFile()
 	stepFile()
 }

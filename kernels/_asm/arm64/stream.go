@@ -49,23 +49,26 @@ const (
 	saYStride
 )
 
-// part is some bits of the codes of four items, at off.
+// part is some bits of the codes of four items, which lie at off.
 type part struct {
 	off  int
-	mask byte // 0: the byte is taken as it is after the shift
-	lsr  int
-	tile int // 0 or 2
-	left int // what the sum is shifted by, to the right if negative; the same in all parts of a group and tile
+	same bool                        // one item at off serves for all four
+	each func(s *stream, v V, t int) // what is done to the bytes of item t
+	lsr  int                         // then
+	mask byte                        // then, unless 0
+	tile int                         // 0 or 2
+	left int                         // what the sum is shifted by, to the right if negative; the same in all parts of a group and tile
 }
 
 // streamFormat is a layout with products in streaming mode; its numbers are those of the format of the same name.
 type streamFormat struct {
 	name    string
+	more    func(s *stream)                // constants of the call
 	begin   func(s *stream)                // makes the scales of a block: zD, zM, bytes
 	entries int                            // byte scales in the frame, then as many byte offsets if the format has offsets; 0: zD are the scales
 	signed  bool                           // byte scales are
 	scale   func(s *stream, sub, grp int)  // leaves other scales in zScale
-	parts   func(sub, half int) []part     // nil: a lookup
+	parts   func(sub, half int) []part     // nil: a lookup, or floats
 	above   int                            // what unsigned codes are too large by
 	levels  func(i int) int8               // of a lookup
 	twins   [4][2]int                      // items that the low and the high index of a unit are of, two units a half
@@ -82,7 +85,7 @@ type stream struct {
 	bias       int // of the pointers p1: what brings most fields within the reach of an offset
 }
 
-func (s *stream) lookup() bool { return s.parts == nil }
+func (s *stream) lookup() bool { return s.levels != nil }
 
 func streamFiles() {
 	for i := range streamFormats {
@@ -127,11 +130,15 @@ func (s *stream) get(name string, v V, i, off int) {
 func (s *stream) get0(name string, v V, i, off int) { s.zmem(name, v, s.p0[i], off) }
 
 func (s *stream) product() {
+	s.frameOf(func(blocks R) {
+		s.loop(blocks, func() { s.measure(64*s.elems, 4*(s.s0+s.s1), s.block) })
+	})
+}
+
+// frameOf writes what is around the product of a group: every column of it, which row counts down.
+func (s *stream) frameOf(row func(blocks R)) {
 	f := s.fn
 	f.regs = slices.DeleteFunc(f.regs, func(r R) bool { return r == 8 || r == 9 })
-	if s.entries > 0 {
-		f.frame = 64 * s.entries
-	}
 	base1, y, groups, blocks := f.field(saP1), f.field(saY), f.field(saGroups), f.r()
 	var base0 R
 	if s.s0 > 0 {
@@ -148,6 +155,7 @@ func (s *stream) product() {
 		s.x = append(s.x, f.r())
 	}
 	if s.entries > 0 {
+		f.frame = 64 * s.entries
 		s.spill = f.r()
 		f.ins("MOVD $scales-%d(SP), R%d", f.frame, s.spill)
 		f.ins("ADD $%d, R%d", 128, s.spill)
@@ -160,9 +168,7 @@ func (s *stream) product() {
 		s.pointers(base0, base1)
 		f.zeroTiles(0, 1, 2, 3)
 		f.ins("MOVD %d(R0), R%d", saBlocks, blocks)
-		f.loop(blocks, func() {
-			f.measure(64*s.elems, 4*(s.s0+s.s1), s.block)
-		})
+		row(blocks)
 		s.store(y)
 		f.ins("MOVD %d(R0), R%d", saStride, s.tmp)
 		f.ins("ADD R%d<<2, R%d", s.tmp, base1)
@@ -182,6 +188,9 @@ func (s *stream) constants() {
 			spread[i] = byte(i%16*4 + i/16)
 		}
 		s.tableOf(zSpread, spread[:])
+	}
+	if s.more != nil {
+		s.more(s)
 	}
 	if !s.lookup() {
 		return
@@ -275,7 +284,7 @@ func (s *stream) block() {
 	for sub := range s.elems / 32 {
 		for half := range 2 {
 			if half == 0 || s.group == 16 {
-				if s.lookup() || slices.ContainsFunc(s.parts(sub, half), func(p part) bool { return p.tile == 2 }) {
+				if s.lookup() || slices.ContainsFunc(s.partsOf(sub, half), func(p part) bool { return p.tile == 2 }) {
 					s.zeroTiles(0, 2)
 				} else {
 					s.zeroTiles(0)
@@ -307,6 +316,14 @@ func (s *stream) block() {
 	}
 }
 
+// partsOf gives the parts of a scale group.
+func (s *stream) partsOf(sub, grp int) []part {
+	if s.group == 16 {
+		return s.parts(sub, grp)
+	}
+	return slices.Concat(s.parts(sub, 0), s.parts(sub, 1))
+}
+
 // masked multiplies sixteen columns, part by part.
 func (s *stream) masked(sub, half int) {
 	for c, x := range s.x {
@@ -314,12 +331,21 @@ func (s *stream) masked(sub, half int) {
 	}
 	for _, p := range s.parts(sub, half) {
 		for i := range 4 {
+			if p.same {
+				for t := range V(4) {
+					s.get("ld1b.b", zSum+4*t+V(i), i, p.off)
+				}
+				continue
+			}
 			r, o := s.reach(i, p.off, 256)
 			s.four(zSum+V(i), r, o)
 		}
 		for t := range 4 {
 			v := zSum + V(4*t)
 			for i := range V(4) {
+				if p.each != nil {
+					p.each(s, v+i, t)
+				}
 				if p.lsr > 0 {
 					s.zshift("lsr", "b", v+i, v+i, p.lsr)
 				}
@@ -377,7 +403,7 @@ func (s *stream) finish(sub, grp int) {
 			s.zdupLane(zMeta, zX+V(c), q8xMeta/4+metaD)
 		} else {
 			s.quarters(zMeta, x, q8xMeta)
-			s.places(c, s.parts(sub, grp))
+			s.places(c, s.partsOf(sub, grp))
 			s.unbias(grp)
 		}
 		s.quadToFloat(zSum, false)

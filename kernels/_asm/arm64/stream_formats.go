@@ -208,7 +208,7 @@ func beginMXFP4(s *stream) {
 		s.zshift("lsl", "s", t+1, t+1, 21)
 		s.z3("sub.s", d, d, t)
 		s.zshift("lsl", "s", d, d, 23)
-		s.word(0x05a0c000|uint32(t+1)<<16|1<<10|uint32(d)<<5|uint32(d), "sel z%d.s, p1, z%d.s, z%d.s", d, d, t+1)
+		s.choose(d, d, t+1)
 	}
 }
 
@@ -316,25 +316,107 @@ func crumbs(quants, sub, half, tile int) part {
 	return part{off: quants + 64*(8*(sub>>2)+4*half), mask: 3 << (2 * s), tile: tile, left: -2 * s}
 }
 
+// fifth puts the bit of every item of a half into place, out of a word of bits by item.
+func fifth(half int) part {
+	return part{off: 0, same: true, mask: 16, each: func(s *stream, v V, t int) {
+		switch by := 4 - (4*half + t); {
+		case by > 0:
+			s.zshift("lsl", "b", v, v, by)
+		case by < 0:
+			s.zshift("lsr", "b", v, v, -by)
+		}
+	}}
+}
+
+// highLow: nibbles of 32 columns, the first sixteen low.
+func highLow(off, half int) part {
+	if half == 1 {
+		return part{off: off, lsr: 4}
+	}
+	return part{off: off, mask: 0x0f}
+}
+
+func fifthParts(quants int) func(_, half int) []part {
+	return func(_, half int) []part { return []part{highLow(quants, half), fifth(half)} }
+}
+
+// powers are the constants of trits: three and its powers in zM….
+func powers(s *stream) {
+	for i, p := range []int{3, 9, 27, 81} {
+		s.zdup("b", zM+V(i), p)
+	}
+}
+
+// trits: byte · 3ⁿ · 3 / 256 is trit n.
+func trits(sub, half int) []part {
+	off, power := 256*half, sub
+	switch i := 2*sub + half; {
+	case i == 15:
+		return []part{{off: 64 * 12, same: true, each: func(s *stream, v V, t int) { trit(s, v, t) }}}
+	case i >= 10:
+		off, power = 64*8, i-10
+	}
+	return []part{{off: off, each: func(s *stream, v V, _ int) { trit(s, v, power) }}}
+}
+
+func trit(s *stream, v V, power int) {
+	if power > 0 {
+		s.z3("mul.b", v, v, zM+V(power)-1)
+	}
+	s.z3("umulh.b", v, v, zM)
+}
+
+// scaleNVFP4: unsigned floats of eight bits, see tile's codec.
+func scaleNVFP4(s *stream, sub, grp int) {
+	const exp, tiny, norm, sub0, zero = zSum, zSum + 1, zSum + 2, zSum + 3, zProd
+	s.zdup("s", exp, 119)
+	s.zshift("lsl", "s", exp, exp, 23)
+	s.zdup("s", tiny, 117) // 2⁻¹⁰
+	s.zshift("lsl", "s", tiny, tiny, 23)
+	s.zdup("s", zero, 0)
+	for i := range 4 {
+		v, t := zScale+V(i), zProd+1
+		s.get0("ld1b.s", v, i, 16*(2*sub+grp))
+		s.zmov(norm, v)
+		s.zbits("and", "s", norm, 0x7f)
+		s.zshift("lsl", "s", norm, norm, 20)
+		s.z3("add.s", norm, norm, exp)
+		s.zmov(sub0, v)
+		s.zbits("and", "s", sub0, 7)
+		s.zun("scvtf", sub0, sub0)
+		s.z3("fmul.s", sub0, sub0, tiny)
+		s.zmov(t, v)
+		s.zbits("and", "s", t, 0x78)
+		s.isZero(t)
+		s.choose(norm, sub0, norm)
+		s.zbits("eor", "s", v, 0x7f)
+		s.isZero(v)
+		s.choose(v, zero, norm)
+	}
+}
+
+// isZero sets p1 where words are zero, choose takes from n there, else from m.
+func (f *fn) isZero(v V) { f.word(0x25808001|uint32(v)<<5|1, "cmpeq p1.s, p0/z, z%d.s, #0", v) }
+
+func (f *fn) choose(d, n, m V) {
+	f.word(0x05a0c000|uint32(m)<<16|1<<10|uint32(n)<<5|uint32(d), "sel z%d.s, p1, z%d.s, z%d.s", d, n, m)
+}
+
 const (
 	fEighth  = 0x40 // floats of eight bits
 	fQuarter = 0x50
 )
 
-// streamFormats lists the layouts with products in streaming mode. The others would take a vector instruction for what a group of four cannot do: a gather (code books by index),
-// a multiplication of bytes (TQ1_0), a shift that is another for every item (Q5_0, Q5_1).
+// streamFormats lists the layouts with products in streaming mode: all but code books by index, which would take a gather, and that is not legal there.
 var streamFormats = []streamFormat{
 	{name: "q8_0x16", above: 128, begin: half0,
 		parts: func(_, half int) []part { return []part{{off: 256 * half}} }},
 	{name: "q4_0x16", begin: half0, levels: func(i int) int8 { return int8(i - 8) }, twins: nibbleTwins,
 		index: nibblesAt(func(_, unit int) int { return 64 * unit })},
 	{name: "q4_1x16", begin: func(s *stream) { half0(s); s.halves(zM, s.get0, tile.Q4_1x16Min) },
-		parts: func(_, half int) []part {
-			if half == 1 {
-				return []part{{lsr: 4}}
-			}
-			return []part{{mask: 0x0f}}
-		}},
+		parts: func(_, half int) []part { return []part{highLow(0, half)} }},
+	{name: "q5_0x16", begin: half0, above: 16, parts: fifthParts(tile.Q5_0x16Quants)},
+	{name: "q5_1x16", begin: func(s *stream) { half0(s); s.halves(zM, s.get0, tile.Q5_1x16Min) }, parts: fifthParts(tile.Q5_1x16Quants)},
 	{name: "q4_kx16", begin: beginK, entries: 16,
 		parts: func(sub, half int) []part { return []part{kNibbles(tile.Q4_Kx16Quants, sub, half)} }},
 	{name: "q5_kx16", begin: beginK, entries: 16,
@@ -358,6 +440,17 @@ var streamFormats = []streamFormat{
 		}},
 	{name: "tq2_0x16", above: 1, begin: half0,
 		parts: func(sub, half int) []part { return []part{crumbs(0, sub, half, 0)} }},
+	{name: "tq1_0x16", above: 1, begin: half0, more: powers, parts: trits},
+	{name: "q1_0x16", above: 1, begin: half0,
+		parts: func(sub, half int) []part {
+			return []part{{mask: 1 << (2*sub + 1 - half), tile: 2 * half, left: half - 2*sub}}
+		}},
+	{name: "q2_0x16", above: 1, begin: half0,
+		parts: func(sub, half int) []part {
+			return []part{{mask: 3 << (4*sub + 2 - 2*half), tile: 2 * half, left: 2*half - 2 - 4*sub}}
+		}},
+	{name: "nvfp4x16", begin: func(*stream) {}, scale: scaleNVFP4, levels: fp4Levels, twins: [4][2]int{{0, 2}, {1, 3}, {4, 6}, {5, 7}},
+		index: nibblesAt(func(sub, unit int) int { return 64 * (4*sub + unit) })},
 	{name: "iq4_nlx16", begin: half0, levels: nlLevels, twins: nibbleTwins,
 		index: nibblesAt(func(_, unit int) int { return 64 * unit })},
 	{name: "iq4_xsx16", begin: beginIQ4XS, entries: 8, signed: true, scale: evenOddScale, levels: nlLevels, twins: nibbleTwins,

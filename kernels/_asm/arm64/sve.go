@@ -10,7 +10,7 @@ import (
 
 // sve3 lists instructions of three whole vectors.
 var sve3 = map[string]uint32{
-	"add.s": 0x04a00000, "sub.s": 0x04a00400, "fmul.s": 0x65800800,
+	"add.s": 0x04a00000, "sub.s": 0x04a00400, "fmul.s": 0x65800800, "mul.b": 0x04206000, "umulh.b": 0x04206c00,
 }
 
 // z3 is d = n op m.
@@ -56,9 +56,9 @@ func esize(arr string) int {
 	panic("elements of " + arr)
 }
 
-// zbits is an instruction with the same mask in every element: "and" or "orr". The mask is a run of ones, in elements of its own if it repeats.
+// zbits is an instruction with the same mask in every element: "and", "orr" or "eor". The mask is a run of ones, in elements of its own if it repeats.
 func (f *fn) zbits(mn, arr string, d V, mask uint32) {
-	base := map[string]uint32{"and": 0x05800000, "orr": 0x05000000}[mn]
+	base := map[string]uint32{"and": 0x05800000, "orr": 0x05000000, "eor": 0x05400000}[mn]
 	size := esize(arr)
 	for size > 8 && mask&(1<<(size/2)-1) == mask>>(size/2) {
 		size /= 2
@@ -216,6 +216,11 @@ func (f *fn) quarters(v V, base R, off int) {
 		at = fmt.Sprintf(", #%d", off)
 	}
 	f.word(0xa4002000|uint32(off/16&15)<<16|uint32(base)<<5|uint32(v), "ld1rqb {z%d.b}, p0/z, [x%d%s]", v, base, at)
+}
+
+// ld1rw fills v with the word at base.
+func (f *fn) ld1rw(v V, base R) {
+	f.word(0x8540c000|uint32(base)<<5|uint32(v), "ld1rw {z%d.s}, p0/z, [x%d]", v, base)
 }
 
 // za is a group of four vectors of ZA: vectors i, i+16, i+32 and i+48, 0 ≤ i < 16, of which i mod 4 is the tile. w8 holds 0 and w9 holds 8.
