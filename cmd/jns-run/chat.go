@@ -24,7 +24,8 @@ func chatCommand() *cli.Command {
 		Flags: append(append(engineFlags(), sampleFlags()...),
 			&cli.StringFlag{Name: "system", Usage: "system message"},
 			&cli.IntFlag{Name: "n", Usage: "most tokens of an answer (-1: until the context is full)", Value: -1},
-			&cli.StringSliceFlag{Name: "stop", Usage: "end an answer when this text comes"}),
+			&cli.StringSliceFlag{Name: "stop", Usage: "end an answer when this text comes"},
+			sessionFlag()),
 		Action: with(talk),
 	}
 }
@@ -38,16 +39,24 @@ func talk(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	if err != nil {
 		return err
 	}
-	var m []engine.Message
-	reset := func() {
-		m = m[:0]
-		if c.IsSet("system") {
-			m = append(m, engine.Message{Role: "system", Content: c.String("system")})
-		}
+	s, err := openSession(c, e)
+	if err != nil {
+		return err
 	}
-	reset()
-	s := e.NewSession()
 	defer s.Close()
+	if err := s.begin(c); err != nil {
+		return err
+	}
+	s.seed = params.Seed
+	err = converse(ctx, c, e, s, params)
+	if err == nil || errors.Is(err, context.Canceled) {
+		err = errors.Join(err, s.keep())
+	}
+	return err
+}
+
+// converse reads and answers until the conversation ends.
+func converse(ctx context.Context, c *cli.Command, e *engine.Engine, s *keptSession, params engine.SampleParams) error {
 	in := read(os.Stdin)
 	ask := jnscli.Terminal(os.Stdin)
 	// Ctrl-C cancels ctx, which ends other commands. Here it ends only what is being done; SIGTERM ends the conversation too.
@@ -77,11 +86,14 @@ func talk(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		case "/quit":
 			return nil
 		case "/reset":
-			reset()
+			s.messages = nil
+			if err := s.begin(c); err != nil {
+				return err
+			}
 			continue
 		}
-		m = append(m, engine.Message{Role: "user", Content: line})
-		tokens, err := e.ChatTokens(m, engine.ChatOptions{Generate: true})
+		user := engine.Message{Role: "user", Content: line}
+		tokens, err := e.ChatTokens(append(s.messages, user), engine.ChatOptions{Generate: true})
 		if err != nil {
 			return err
 		}
@@ -106,13 +118,16 @@ func talk(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 			return ctx.Err()
 		}
 		if res == nil { // interrupted before the first token
-			m = m[:len(m)-1]
 			fmt.Fprintln(os.Stderr)
 			continue
 		}
-		m = append(m, engine.Message{Role: "assistant", Content: res.Text})
+		s.messages = append(s.messages, user, engine.Message{Role: "assistant", Content: res.Text})
 		if c.Bool("json") {
-			if err := jnscli.JSONLine(stdout, map[string]any{"role": "assistant", "content": res.Text, "finish_reason": res.Finish}); err != nil {
+			answer := map[string]any{"role": "assistant", "content": res.Text, "finish_reason": res.Finish}
+			if s.path != "" {
+				answer["tokens_reused"] = len(tokens) - len(r.Prompt)
+			}
+			if err := jnscli.JSONLine(stdout, answer); err != nil {
 				return err
 			}
 			continue

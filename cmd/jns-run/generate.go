@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -26,6 +27,7 @@ func generateFlags() []cli.Flag {
 		&cli.IntFlag{Name: "n", Usage: "most tokens to generate (-1: until the context is full)", Value: 256},
 		&cli.StringSliceFlag{Name: "stop", Usage: "end when this text comes; may be given several times"},
 		&cli.BoolFlag{Name: "ignore-eos", Usage: "go on after the model's end-of-text token"},
+		sessionFlag(),
 		&cli.BoolFlag{Name: "receipt", Usage: "print what really ran to standard error"},
 		&cli.BoolFlag{Name: "logits-digest", Usage: "add the SHA-256 of all logits to the document of --json"},
 	}
@@ -39,6 +41,7 @@ type output struct {
 	FinishReason string         `json:"finish_reason"`
 	Timings      timings        `json:"timings"`
 	LogitsDigest string         `json:"logits_digest,omitempty"`
+	Session      *sessionReport `json:"session,omitempty"`
 	Receipt      engine.Receipt `json:"receipt"`
 }
 
@@ -58,7 +61,7 @@ func generate(ctx context.Context, c *cli.Command) error {
 	if c.Args().Len() == 0 {
 		return cli.ShowRootCommandHelp(c)
 	}
-	if !c.IsSet("prompt") && !c.IsSet("tokens") {
+	if !c.IsSet("prompt") && !c.IsSet("tokens") && !c.IsSet("session") {
 		if _, err := os.Stat(c.Args().First()); err != nil {
 			return jnscli.Usagef("%q is neither a verb nor a file (see jns-run --help)", c.Args().First())
 		}
@@ -69,20 +72,27 @@ func generate(ctx context.Context, c *cli.Command) error {
 
 func answer(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	loaded := time.Now()
-	prompt, err := promptTokens(c, e)
-	if err != nil {
-		return err
-	}
 	params, err := sampleParams(c)
 	if err != nil {
 		return err
 	}
-	s := e.NewSession()
+	s, err := openSession(c, e)
+	if err != nil {
+		return err
+	}
 	defer s.Close()
+	p, err := preparePrompt(c, e, s)
+	if err != nil {
+		return err
+	}
+	if p.goesOn && !c.IsSet("seed") {
+		params.Seed = s.seed
+	}
+	s.seed = params.Seed
 	asJSON := c.Bool("json")
 	out := bufio.NewWriter(stdout)
 	var first time.Time
-	r := engine.Request{Prompt: prompt, MaxTokens: c.Int("n"), Sample: params, Stop: c.StringSlice("stop"), IgnoreEOS: c.Bool("ignore-eos"),
+	r := engine.Request{Prompt: p.left, MaxTokens: c.Int("n"), Sample: params, Stop: c.StringSlice("stop"), IgnoreEOS: c.Bool("ignore-eos"),
 		Token: func(id int32) error {
 			if first.IsZero() {
 				first = time.Now()
@@ -105,6 +115,13 @@ func answer(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		r.Logits = func(l []float32) { binary.Write(digest, binary.LittleEndian, l) }
 	}
 	res, err := s.Generate(ctx, r)
+	if res != nil {
+		p.answered(s, res.Text)
+	}
+	report := sessionReport{s.path, len(p.whole) - len(p.left), len(s.Tokens())}
+	if err == nil || errors.Is(err, context.Canceled) { // what was computed until an interruption is kept too
+		err = errors.Join(err, s.keep())
+	}
 	if err != nil && !(errors.Is(err, context.Canceled) && res != nil) {
 		return err
 	}
@@ -122,9 +139,12 @@ func answer(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		if res.Tokens == nil {
 			res.Tokens = []int32{}
 		}
-		o := output{PromptTokens: res.PromptTokens, Tokens: res.Tokens, Text: res.Text, FinishReason: res.Finish, Timings: t, Receipt: e.Receipt()}
+		o := output{PromptTokens: p.whole, Tokens: res.Tokens, Text: res.Text, FinishReason: res.Finish, Timings: t, Receipt: e.Receipt()}
 		if r.Logits != nil {
 			o.LogitsDigest = hex.EncodeToString(digest.Sum(nil))
+		}
+		if s.path != "" {
+			o.Session = &report
 		}
 		return errors.Join(err, jnscli.JSONLine(stdout, o))
 	}
@@ -136,29 +156,71 @@ func answer(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	return err
 }
 
-// promptTokens makes the token ids of the prompt: from --tokens, from the text as it is, or through the chat template.
-func promptTokens(c *cli.Command, e *engine.Engine) ([]int32, error) {
+// question is what is to be answered.
+type question struct {
+	whole, left []int32          // all of it, and what is not in the session yet
+	goesOn      bool             // there is no prompt: the last answer goes on
+	turn        []engine.Message // what the conversation gains with an answer
+}
+
+// preparePrompt makes the token ids of the prompt: from --tokens, from the text as it is, through the chat template after what was said before, or none: the session goes on where
+// its last answer ended. The session forgets what the prompt does not begin with.
+func preparePrompt(c *cli.Command, e *engine.Engine, s *keptSession) (p question, err error) {
+	if !c.IsSet("tokens") && !c.IsSet("prompt") {
+		p.goesOn, p.left = true, s.Pending()
+		if len(p.left) == 0 {
+			return p, jnscli.Usagef("%s holds no answer that could go on; give a prompt with -p TEXT", s.path)
+		}
+		p.whole = append(append(p.whole, s.Tokens()...), p.left...)
+		return p, nil
+	}
+	if p.whole, p.turn, err = promptTokens(c, e, s); err != nil {
+		return p, err
+	}
+	if len(p.whole) == 0 {
+		return p, nil // Generate says so
+	}
+	p.left, err = s.Reuse(p.whole)
+	return p, err
+}
+
+// answered adds an answer to the conversation.
+func (p *question) answered(s *keptSession, text string) {
+	switch last := len(s.messages) - 1; {
+	case p.goesOn && last >= 0 && s.messages[last].Role == "assistant":
+		s.messages[last].Content += text
+	case p.turn != nil:
+		s.messages = append(append(s.messages, p.turn...), engine.Message{Role: "assistant", Content: text})
+	default:
+		s.messages = nil // a text without roles
+	}
+}
+
+// promptTokens gives the ids, and the turn that they are of a conversation, if any.
+func promptTokens(c *cli.Command, e *engine.Engine, s *keptSession) (tokens []int32, turn []engine.Message, err error) {
 	if c.IsSet("tokens") {
 		if c.IsSet("prompt") {
-			return nil, jnscli.Usagef("--tokens and --prompt exclude each other")
+			return nil, nil, jnscli.Usagef("--tokens and --prompt exclude each other")
 		}
-		return ids(c.IntSlice("tokens"))
+		tokens, err = ids(c.IntSlice("tokens"))
+		return tokens, nil, err
 	}
 	text := c.String("prompt")
 	if text == "-" {
-		var err error
 		if text, err = readText(os.Stdin, "the prompt on standard input"); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if c.Bool("raw") || (!c.IsSet("system") && !e.HasTemplate()) {
-		return e.Tokenize(text, true, true)
+		tokens, err = e.Tokenize(text, true, true)
+		return tokens, nil, err
 	}
-	var m []engine.Message
-	if c.IsSet("system") {
-		m = append(m, engine.Message{Role: "system", Content: c.String("system")})
+	if err := s.begin(c); err != nil {
+		return nil, nil, err
 	}
-	return e.ChatTokens(append(m, engine.Message{Role: "user", Content: text}), engine.ChatOptions{Generate: true})
+	turn = []engine.Message{{Role: "user", Content: text}}
+	tokens, err = e.ChatTokens(slices.Concat(s.messages, turn), engine.ChatOptions{Generate: true})
+	return tokens, turn, err
 }
 
 // maxPrompt bounds a text that is read from a file.

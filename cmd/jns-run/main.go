@@ -20,8 +20,9 @@ import (
 var classes = jnscli.Classes{
 	{Code: jnscli.ExitUsage, Sentinels: []error{engine.ErrOption}},
 	{Code: jnscli.ExitVerify, Sentinels: []error{errEvidence}},
-	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrCorrupt, format.ErrMagic, engine.ErrTrace, errNoEvidence}},
-	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrUnsupported, format.ErrVersion, engine.ErrNoVocab, engine.ErrNoTemplate, engine.ErrTemplate}},
+	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrCorrupt, format.ErrMagic, engine.ErrTrace, errNoEvidence, engine.ErrSessionFile}},
+	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrUnsupported, format.ErrVersion, engine.ErrNoVocab, engine.ErrNoTemplate, engine.ErrTemplate, engine.ErrSessionModel,
+		engine.ErrSessionVersion}},
 }
 
 func main() {

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"strings"
 	"time"
 
@@ -91,6 +93,33 @@ func (s *Session) Generate(ctx context.Context, r Request) (*Result, error) {
 	return g.res, err
 }
 
+// sampler makes a sampler that never chooses a token that the model's makers forbid.
+func (e *Engine) sampler(p SampleParams) (*sample.Sampler, error) {
+	if e.tok != nil {
+		var forbidden []int32
+		if err := e.guard(func() error { forbidden = e.tok.Suppressed(); return nil }); err != nil {
+			return nil, err
+		}
+		if len(forbidden) > 0 {
+			bias := maps.Clone(p.LogitBias)
+			if bias == nil {
+				bias = map[int32]float32{}
+			}
+			for _, id := range forbidden {
+				if int(id) < e.Vocab() {
+					bias[id] = float32(math.Inf(-1))
+				}
+			}
+			p.LogitBias = bias
+		}
+	}
+	s, err := sample.New(p, e.Vocab())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	return s, nil
+}
+
 // generation is a Generate under way.
 type generation struct {
 	s       *Session
@@ -109,8 +138,8 @@ type generation struct {
 
 func (g *generation) init() error {
 	var err error
-	if g.sampler, err = sample.New(g.r.Sample, g.s.e.Vocab()); err != nil {
-		return fmt.Errorf("%w: %w", ErrOption, err)
+	if g.sampler, err = g.s.e.sampler(g.r.Sample); err != nil {
+		return err
 	}
 	if g.s.e.tok != nil {
 		if g.text, err = stream.New(g.r.Stop...); err != nil {

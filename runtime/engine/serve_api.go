@@ -182,8 +182,8 @@ func (a *answering) init() (err error) {
 			return fmt.Errorf("%w: token %d of the prompt is %d, the vocabulary has %d tokens", ErrOption, i, id, a.s.e.Vocab())
 		}
 	}
-	if a.sampler, err = sample.New(a.r.Sample, a.s.e.Vocab()); err != nil {
-		return fmt.Errorf("%w: %w", ErrOption, err)
+	if a.sampler, err = a.s.e.sampler(a.r.Sample); err != nil {
+		return err
 	}
 	if a.s.e.tok != nil {
 		if a.text, err = stream.New(a.r.Stop...); err != nil {

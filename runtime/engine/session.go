@@ -106,6 +106,11 @@ func (s *Session) eval(ctx context.Context, tokens []int32, want func(i int) boo
 	if n := s.cache.Limit() - s.cache.Len(); len(tokens) > n {
 		return fmt.Errorf("%w: %d tokens, %d of %d positions left (raise it with --ctx)", kv.ErrFull, len(tokens), n, s.cache.Limit())
 	}
+	for i, t := range tokens {
+		if t < 0 || int(t) >= e.Vocab() {
+			return fmt.Errorf("%w: token %d of the prompt is %d, the vocabulary has %d tokens", ErrOption, i, t, e.Vocab())
+		}
+	}
 	for from := 0; from < len(tokens); {
 		if err := ctx.Err(); err != nil {
 			return err

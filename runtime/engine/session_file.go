@@ -46,8 +46,9 @@ const (
 
 // Errors of session files.
 var (
-	ErrSessionFile  = errors.New("session file") // wrapped together with one of format's sentinels, or with ErrSessionModel
-	ErrSessionModel = errors.New("made by another model")
+	ErrSessionFile    = errors.New("damaged, or no session of jns-run; use another file, or remove it")
+	ErrSessionVersion = errors.New("a session of another version of jns-run")
+	ErrSessionModel   = errors.New("a session of another model")
 )
 
 // Saved is what a session file holds beside the session.
@@ -59,14 +60,13 @@ type Saved struct {
 // Save writes the session. Equal sessions give equal bytes.
 func (s *Session) Save(w io.Writer, x Saved) error {
 	if len(x.Note) > maxNote {
-		return fmt.Errorf("%w: a note of %d MiB, %d at most", ErrSessionFile, len(x.Note)>>20, maxNote>>20)
+		return fmt.Errorf("%w: a session's note of %d MiB, %d at most", ErrOption, len(x.Note)>>20, maxNote>>20)
 	}
 	e := s.e
 	hash := blake3.New()
 	both := io.MultiWriter(w, hash)
 	le := binary.LittleEndian
-	name := strings.ToValidUTF8(e.c.TOC.Model.Name, "?")
-	name = name[:min(len(name), maxName)]
+	name := e.sessionName()
 	root := e.c.Root()
 	b := append([]byte(nil), sessionMagic[:]...)
 	b = le.AppendUint32(b, sessionVersion)
@@ -92,6 +92,12 @@ func (s *Session) Save(w io.Writer, x Saved) error {
 	return err
 }
 
+// sessionName is the model's name as a file has it.
+func (e *Engine) sessionName() string {
+	name := strings.ToValidUTF8(e.c.TOC.Model.Name, "?")
+	return name[:min(len(name), maxName)]
+}
+
 func flag(b bool) uint32 {
 	if b {
 		return 1
@@ -110,18 +116,10 @@ func (e *Engine) longContext() bool {
 }
 
 // LoadSession reads a session that Save has written with this container.
-func (e *Engine) LoadSession(r io.Reader) (*Session, Saved, error) {
+func (e *Engine) LoadSession(r io.Reader) (_ *Session, x Saved, err error) {
 	if e.model == nil {
-		return nil, Saved{}, fmt.Errorf("%w: %w: this container computes nothing", ErrSessionFile, format.ErrUnsupported)
+		return nil, x, fmt.Errorf("%w: this container computes nothing", format.ErrUnsupported)
 	}
-	s, x, err := e.loadSession(r)
-	if err != nil {
-		return nil, Saved{}, fmt.Errorf("%w: %w", ErrSessionFile, err)
-	}
-	return s, x, nil
-}
-
-func (e *Engine) loadSession(r io.Reader) (_ *Session, x Saved, err error) {
 	hash := blake3.New()
 	in := io.TeeReader(r, hash)
 	h, err := e.sessionHead(in)
@@ -141,7 +139,7 @@ func (e *Engine) loadSession(r io.Reader) (_ *Session, x Saved, err error) {
 	}
 	if s.cache, err = e.model.Store().Load(in, h.positions, e.opts.Context); err != nil {
 		if errors.Is(err, kv.ErrSaved) {
-			err = fmt.Errorf("%w: %w", err, format.ErrCorrupt)
+			err = fmt.Errorf("%w: %w", ErrSessionFile, err)
 		}
 		return nil, x, err
 	}
@@ -156,10 +154,10 @@ func (e *Engine) loadSession(r io.Reader) (_ *Session, x Saved, err error) {
 		return nil, x, err
 	}
 	if string(got) != string(want) {
-		return nil, x, fmt.Errorf("its digest is %x, its bytes have %x; remove the file: %w", got[:8], want[:8], format.ErrCorrupt)
+		return nil, x, fmt.Errorf("%w: its digest is %x, its bytes have %x", ErrSessionFile, got[:8], want[:8])
 	}
 	if n, err := r.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
-		return nil, x, fmt.Errorf("bytes follow its end (%v): %w", err, format.ErrCorrupt)
+		return nil, x, fmt.Errorf("%w: bytes follow its end (%v)", ErrSessionFile, err)
 	}
 	return s, x, nil
 }
@@ -181,30 +179,33 @@ func (e *Engine) sessionHead(r io.Reader) (h sessionFacts, err error) {
 	le := binary.LittleEndian
 	u32 := func(at int) uint32 { return le.Uint32(b[at:]) }
 	if [8]byte(b) != sessionMagic {
-		return h, fmt.Errorf("not a session of jns-run: %w", format.ErrMagic)
+		return h, fmt.Errorf("%w: it does not begin as one", ErrSessionFile)
 	}
 	if v := u32(8); v != sessionVersion {
-		return h, fmt.Errorf("version %d, this program knows %d: %w", v, sessionVersion, format.ErrVersion)
+		return h, fmt.Errorf("%w: %d, this one knows %d", ErrSessionVersion, v, sessionVersion)
 	}
 	eight, long, chosen, positions, nameLen, noteLen := u32(12), u32(48), u32(52), le.Uint64(b[56:]), u32(72), u32(76)
 	if eight > 1 || long > 1 || chosen > 1 || positions > MaxContext || nameLen > maxName || noteLen > maxNote {
-		return h, fmt.Errorf("a field of its head is out of range: %w", format.ErrCorrupt)
+		return h, fmt.Errorf("%w: a field of its head is out of range", ErrSessionFile)
 	}
 	name, err := take(r, int(nameLen))
 	if err != nil {
 		return h, err
 	}
 	if root := e.c.Root(); [32]byte(b[16:48]) != root {
-		return h, fmt.Errorf("%w: %q, container %s; this is %q, container %s: use another file, or that container", ErrSessionModel, name, short(b[16:48]), e.c.TOC.Model.Name, short(root[:]))
+		return h, fmt.Errorf("%w: it belongs to %q, container %s; this is %q, container %s; use another file, or that container", ErrSessionModel, name, short(b[16:48]), e.c.TOC.Model.Name, short(root[:]))
+	}
+	if string(name) != e.sessionName() {
+		return h, fmt.Errorf("%w: the model's name is %q", ErrSessionFile, name)
 	}
 	if eight != flag(e.opts.KV == KVQ8) {
-		return h, fmt.Errorf("%w: its keys and values are %s, not %s; use --kv %[2]s", ErrOption, []string{KVF16, KVQ8}[eight], e.opts.KV)
+		return h, fmt.Errorf("%w: the session's keys and values are %s, not %s; use --kv %[2]s", ErrOption, []string{KVF16, KVQ8}[eight], e.opts.KV)
 	}
 	if long != flag(e.longContext()) {
-		return h, fmt.Errorf("%w: it was made with another --ctx, for which this model turns positions by other angles", ErrOption)
+		return h, fmt.Errorf("%w: the session was made with another --ctx, for which this model turns positions by other angles", ErrOption)
 	}
 	if positions > uint64(e.opts.Context) {
-		return h, fmt.Errorf("%w: it has %d positions, the context holds %d; raise it with --ctx", ErrOption, positions, e.opts.Context)
+		return h, fmt.Errorf("%w: the session has %d positions, the context holds %d; raise it with --ctx", ErrOption, positions, e.opts.Context)
 	}
 	return sessionFacts{chosen, int(positions), le.Uint64(b[64:]), int(noteLen)}, nil
 }
@@ -221,7 +222,7 @@ func (e *Engine) sessionTokens(r io.Reader, n int) ([]int32, error) {
 	for i := range out {
 		v := binary.LittleEndian.Uint32(b[4*i:])
 		if uint64(v) >= uint64(e.Vocab()) {
-			return nil, fmt.Errorf("token %d is %d, the vocabulary has %d: %w", i, v, e.Vocab(), format.ErrCorrupt)
+			return nil, fmt.Errorf("%w: token %d is %d, the vocabulary has %d", ErrSessionFile, i, v, e.Vocab())
 		}
 		out[i] = int32(v)
 	}
@@ -237,7 +238,7 @@ func take(r io.Reader, n int) ([]byte, error) {
 		b = append(b, make([]byte, min(n-k, piece))...)
 		if _, err := io.ReadFull(r, b[k:]); err != nil {
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				err = fmt.Errorf("it ends too early: %w", format.ErrCorrupt)
+				err = fmt.Errorf("%w: it ends too early", ErrSessionFile)
 			}
 			return nil, err
 		}

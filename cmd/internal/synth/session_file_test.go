@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"jns/format"
 	"jns/runtime/engine"
 )
 
@@ -150,14 +149,14 @@ func TestFilesOfOtherSessionsAreRefused(t *testing.T) {
 	require.Contains(t, err.Error(), e.Root()[:16])
 	require.ErrorIs(t, load(open(path, engine.Options{KV: engine.KVQ8}), file), engine.ErrOption)
 	require.ErrorIs(t, load(open(path, engine.Options{Context: 50}), file), engine.ErrOption)
-	require.ErrorIs(t, load(e, []byte("GGUF and more of another file, as long as a head of a session, which is eighty bytes long")), format.ErrMagic)
+	require.ErrorIs(t, load(e, []byte("GGUF and more of another file, as long as a head of a session, which is eighty bytes long")), engine.ErrSessionFile)
 	later := bytes.Clone(file)
 	later[8] = 2
-	require.ErrorIs(t, load(e, later), format.ErrVersion)
+	require.ErrorIs(t, load(e, later), engine.ErrSessionVersion)
 	for _, n := range []int{0, 7, 79, 200, len(file) / 2, len(file) - 33, len(file) - 1} {
-		require.ErrorIs(t, load(e, file[:n]), format.ErrCorrupt, "cut at %d", n)
+		require.ErrorIs(t, load(e, file[:n]), engine.ErrSessionFile, "cut at %d", n)
 	}
-	require.ErrorIs(t, load(e, append(bytes.Clone(file), 0)), format.ErrCorrupt)
+	require.ErrorIs(t, load(e, append(bytes.Clone(file), 0)), engine.ErrSessionFile)
 	for at := 12; at < len(file); at += 1 + len(file)/31 {
 		x := bytes.Clone(file)
 		x[at] ^= 1

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v3"
+
+	jnscli "jns/cmd/internal/cli"
+	"jns/runtime/engine"
+)
+
+func sessionFlag() cli.Flag {
+	return &cli.StringFlag{Name: "session", Usage: "go on with the conversation in `FILE`, which is made if there is none, and keep it there"}
+}
+
+// sessionPartial is the suffix of a session file under construction. The file is locked while a process uses the session, and left behind only by one that was killed.
+const sessionPartial = ".partial"
+
+// keptSession is the engine's session together with what a file keeps of the conversation. Without --session there is no file.
+type keptSession struct {
+	*engine.Session
+	path     string
+	partial  *os.File // locked; nil: nothing is kept
+	messages []engine.Message
+	seed     uint64 // of the sampler that chose the last tokens
+	found    bool   // the file was there
+}
+
+// note is what the file holds of a conversation besides tokens.
+type note struct {
+	Messages []engine.Message `json:"messages"`
+}
+
+// openSession gives the session of --session, or an empty one.
+func openSession(c *cli.Command, e *engine.Engine) (_ *keptSession, err error) {
+	k := &keptSession{path: c.String("session")}
+	if k.path == "" {
+		k.Session = e.NewSession()
+		return k, nil
+	}
+	if st, err := os.Lstat(k.path); err == nil && !st.Mode().IsRegular() {
+		return nil, jnscli.Usagef("--session %s is no regular file", k.path)
+	}
+	if err := k.lock(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			k.leave()
+		}
+	}()
+	f, err := os.Open(k.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		k.Session = e.NewSession()
+		return k, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var x engine.Saved
+	if k.Session, x, err = e.LoadSession(bufio.NewReaderSize(f, 1<<20)); err != nil {
+		return nil, fmt.Errorf("%s: %w", k.path, err)
+	}
+	k.seed, k.found = x.Seed, true
+	if len(x.Note) > 0 {
+		var n note
+		if err := json.Unmarshal(x.Note, &n); err != nil {
+			k.Session.Close()
+			return nil, fmt.Errorf("%s: %w: its conversation: %w", k.path, engine.ErrSessionFile, err)
+		}
+		k.messages = n.Messages
+	}
+	return k, nil
+}
+
+// lock takes the session for this process.
+func (k *keptSession) lock() error {
+	name := k.path + sessionPartial
+	if st, err := os.Lstat(name); err == nil && !st.Mode().IsRegular() {
+		return jnscli.Usagef("%s is in the way; remove it", name)
+	}
+	for range 8 {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := lockFile(f); err != nil {
+			f.Close()
+			return fmt.Errorf("%s is in use by another process (%w)", k.path, err)
+		}
+		// Whoever had the lock before may have renamed or removed the file meanwhile.
+		a, err := f.Stat()
+		b, err2 := os.Lstat(name)
+		if err == nil && err2 == nil && os.SameFile(a, b) {
+			k.partial = f
+			return nil
+		}
+		f.Close()
+	}
+	return fmt.Errorf("%s is in use by other processes", k.path)
+}
+
+// leave gives the session up without keeping it.
+func (k *keptSession) leave() {
+	if k.partial != nil {
+		os.Remove(k.partial.Name())
+		k.partial.Close()
+		k.partial = nil
+	}
+}
+
+// Close gives up what was not kept.
+func (k *keptSession) Close() {
+	k.leave()
+	k.Session.Close()
+}
+
+// keep writes the session beside its file and gives it the file's name once it is on the disk: at any moment there is the session before or the one after.
+func (k *keptSession) keep() (err error) {
+	f := k.partial
+	if f == nil {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("the session is not kept, %s is as it was: %w", k.path, err)
+		}
+		k.leave()
+	}()
+	b, err := json.Marshal(note{k.messages})
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := k.Save(w, engine.Saved{Seed: k.seed, Note: b}); err != nil {
+		return err
+	}
+	if err := errors.Join(w.Flush(), f.Sync()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), k.path); err != nil {
+		return err
+	}
+	k.partial = nil // there is nothing to remove any more
+	err = f.Close()
+	if d, e := os.Open(filepath.Dir(k.path)); e == nil {
+		_ = d.Sync() // some file systems cannot; their renames are as durable as they get
+		d.Close()
+	}
+	return err
+}
+
+// begin makes the conversation start with the system message, unless it has begun: then it must be the same.
+func (k *keptSession) begin(c *cli.Command) error {
+	if !c.IsSet("system") {
+		return nil
+	}
+	m := engine.Message{Role: "system", Content: c.String("system")}
+	if len(k.messages) == 0 {
+		k.messages = []engine.Message{m}
+	} else if k.messages[0] != m {
+		return jnscli.Usagef("the conversation in %s has begun without this --system message; leave it out or use another file", k.path)
+	}
+	return nil
+}
+
+// sessionReport is what --json says of a session.
+type sessionReport struct {
+	File   string `json:"file"`
+	Reused int    `json:"tokens_reused"` // of the prompt, or of the whole session when it goes on without one
+	Tokens int    `json:"tokens"`        // computed, as kept in the file
+}
