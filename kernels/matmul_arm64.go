@@ -193,7 +193,7 @@ func (p *floatProduct) bind(set int) *MatMul {
 	}
 	switch set {
 	case dotprod:
-		return bindVariants(p.layout, set, []variant{{1, name("gemv", 32, 1), p.matMul}, {2, name("gemm", 16, 4), p.matMul}})
+		return bindVariants(p.layout, set, []variant{{1, name("gemv", 32, 1), p.matMul}, {2, name("gemv", 16, 4), p.matMul}})
 	case sme2:
 		k := floatStreams[slices.IndexFunc(floatStreams, func(s streamed) bool { return s.layout == p.layout })].kernels
 		one := func(run streamKernel) func(a *MatMulArgs) {

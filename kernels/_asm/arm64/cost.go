@@ -6,6 +6,7 @@ import (
 	gofmt "go/format"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -42,6 +43,14 @@ var Costs = map[string]Cost{
 				continue
 			}
 			fmt.Fprintf(&b, "\t%q: {InstructionsPerTile: %d, BytesPerTile: %d, WeightsPerTile: %d},\n", lowerFirst(f.name), f.cost.instructions, f.cost.bytes, f.cost.weights)
+		}
+	}
+	b.WriteString("}\n\n// Parts says of which kernels the products are made that expand weights first: the expansion, and what multiplies a panel.\nvar Parts = map[string][2]string{\n")
+	for i := range formats {
+		ft := &formats[i]
+		panel := forms[slices.IndexFunc(forms, func(p form) bool { return p.subBytes() == ft.subBytes() && p.groups == 32/ft.group })].name
+		for _, k := range [][3]string{{"8x4_dotprod", "dotprod", "8x4_dotprod"}, {"8x4_i8mm", "i8mm", "8x4_i8mm"}, {"16x16_sme2", "dotprod", "16x16_sme2"}} {
+			fmt.Fprintf(&b, "\t%q: {%q, %q},\n", "gemm_"+ft.name+"_q8x_"+k[0], "expand_"+ft.name+"_codes_16x32_"+k[1], "panel_"+panel+"_q8x_"+k[2])
 		}
 	}
 	b.WriteString("}\n")
