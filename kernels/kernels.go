@@ -52,6 +52,8 @@ type MatMul struct {
 	Variants []Variant
 	// Group is the number of tile rows that the kernels take at a time; a range of another length costs as much as the next multiple. 0: one.
 	Group int
+	// Reason says why the set computes products of few activation rows with kernels of another, where it does.
+	Reason string
 }
 
 // Variant is a kernel that computes products of From activation rows and more.

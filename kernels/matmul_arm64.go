@@ -5,6 +5,7 @@ package kernels
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -107,6 +108,9 @@ func bindVariants(l *tile.Layout, set int, vs []variant) *MatMul {
 	}
 	if set == sme2 {
 		m.Group = 4
+		if !strings.HasSuffix(vs[0].name, cpu.SME2) {
+			m.Reason = "a code book by index takes a gather, which streaming mode has not; containers for m4 have its levels instead"
+		}
 	}
 	m.Func = func(a *MatMulArgs) {
 		if a.N < 1 || a.Cols == 0 {
