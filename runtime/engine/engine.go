@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"sync"
 
@@ -40,6 +41,9 @@ type Engine struct {
 	tok   *token.Tokenizer // nil without a vocabulary
 
 	stream *streaming // nil: every weight stays in memory
+	memory [][]byte   // of the model
+	mapped sync.Once
+	ahead  *store.Populating // weights are mapped while the first prompt is prepared
 
 	mu     sync.Mutex // held while the model computes
 	closed bool
@@ -119,7 +123,7 @@ func (e *Engine) load(o Options) (err error) {
 		e.crews.remember(filepath.Join(dir, "jns", "pools"), e.Root(), e.opts.Kernels)
 	}
 	e.model, err = exec.New(exec.Config{Set: e.opts.Kernels, Teams: e.crews, Batch: e.opts.Batch, Context: e.opts.Context, KV8: e.opts.KV == KVQ8, Program: e.c.Program,
-		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file, Stream: stream, Skip: e.stream.skip(o.Skip)})
+		Tensors: e.c.Tensors, Slots: e.c.Slots, Bytes: e.file, Stream: stream, Memory: e.newMemory, Skip: e.stream.skip(o.Skip)})
 	if err != nil {
 		return err
 	}
@@ -130,6 +134,24 @@ func (e *Engine) load(o Options) (err error) {
 		e.model.Store().SetLimit(max(memory-memory/arenaShare, 1))
 	}
 	return nil
+}
+
+// newMemory gives memory for the model's arena and for keys and values: in the heap it would call the collector, before the first token and while tokens are made.
+func (e *Engine) newMemory(n int) (b []byte, err error) {
+	if b, err = store.Memory(n); err == nil {
+		e.memory = append(e.memory, b)
+	}
+	return b, err
+}
+
+// mapAhead begins to map the weights of a model that is about to be run.
+func (e *Engine) mapAhead() {
+	if e.opts.Threads >= runtime.GOMAXPROCS(0) {
+		return // the workers need every processor themselves
+	}
+	var all []store.Extent
+	e.model.Extents(func(off, length uint64) { all = append(all, store.Extent{Off: off, Length: length}) })
+	e.ahead = e.file.Populate(all)
 }
 
 // loadTokenizer opens the vocabulary. enough says that the caller needs nothing else.
@@ -229,7 +251,13 @@ func (e *Engine) Close() error {
 	if e.c != nil {
 		root = e.c.Root()
 	}
-	return errors.Join(e.stream.close(root), e.file.Close())
+	e.mapped.Do(func() {}) // none begins from here on
+	e.ahead.Stop()
+	err := errors.Join(e.stream.close(root), e.file.Close())
+	for _, b := range e.memory {
+		err = errors.Join(err, store.FreeMemory(b))
+	}
+	return err
 }
 
 // Options are the options in force, defaults filled in.

@@ -21,6 +21,7 @@ type Session struct {
 
 // NewSession makes an empty session.
 func (e *Engine) NewSession() *Session {
+	e.mapped.Do(e.mapAhead)
 	return &Session{e: e, cache: e.model.Store().NewCache(e.opts.Context), chosen: -1}
 }
 

@@ -226,7 +226,7 @@ func (e *Engine) openStream(o Options, memory uint64) (_ exec.Stream, err error)
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	// What the collector leaves lying must fit too.
-	s.limit = debug.SetMemoryLimit(int64(max(plan.Arena+plan.KV+plan.Base, 32<<20)))
+	s.limit = debug.SetMemoryLimit(int64(max(plan.KV+plan.Base, 32<<20)))
 	return s.cache, nil
 }
 

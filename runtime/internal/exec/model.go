@@ -24,8 +24,10 @@ type Config struct {
 	Tensors format.TensorTable
 	Slots   format.SlotTable
 	Bytes   Bytes
-	Stream  Stream  // nil: every slot is resident
-	Skip    float32 // experts that are not in memory and have less than this part of a row's largest weight are left out: this does change the results; 0: none
+	Stream  Stream // nil: every slot is resident
+
+	Memory func(n int) ([]byte, error) // where the arena and pages come from: zeroed, at a border of 64 bytes; nil: the heap
+	Skip   float32                     // experts that are not in memory and have less than this part of a row's largest weight are left out: this does change the results; 0: none
 }
 
 // Teams gives the workers of each run.
@@ -127,6 +129,7 @@ func New(c Config) (*Model, error) {
 		shapes[i] = kv.Shape{KVHeads: int(s.KVHeads), KeyDim: int(s.KeyDim), ValDim: int(s.ValDim), Window: int(s.Window), Eight: c.KV8 && !keyPositions(c.Program)}
 	}
 	m.store = kv.NewStore(shapes)
+	m.store.SetMemory(c.Memory)
 	used, whole := map[uint32]bool{}, map[uint32]bool{}
 	for i := range c.Program.Ops {
 		_, rows := c.Program.Ops[i].Params.(*format.RowsParams)
@@ -152,7 +155,9 @@ func New(c Config) (*Model, error) {
 	for i := range m.work {
 		m.work[i].id, m.work[i].m = i, m
 	}
-	m.bindBuffers()
+	if err := m.bindBuffers(c.Memory); err != nil {
+		return nil, err
+	}
 	if err := m.bindOps(); err != nil {
 		return nil, err
 	}
@@ -164,11 +169,19 @@ func New(c Config) (*Model, error) {
 	return m, nil
 }
 
-func (m *Model) bindBuffers() {
+func (m *Model) bindBuffers(memory func(n int) ([]byte, error)) error {
 	p := m.prog
 	per, fixed, worker := uint64(m.rows)*p.PerRow, p.Fixed, uint64(len(m.work))*p.PerWorker
 	m.arena = int(per + fixed + worker)
-	mem := aligned(max(m.arena, 64))
+	mem, err := []byte(nil), error(nil)
+	if size := max(m.arena, 64); memory != nil {
+		mem, err = memory(size)
+	} else {
+		mem = aligned(size)
+	}
+	if err != nil {
+		return fmt.Errorf("an arena of %d MiB: %w", m.arena>>20, err)
+	}
 	m.bufs = make([]buffer, len(p.Buffers))
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
@@ -184,6 +197,7 @@ func (m *Model) bindBuffers() {
 		m.bufs[i] = o
 	}
 	m.chosen = make([]int, 0, m.rows)
+	return nil
 }
 
 func (m *Model) buf(i uint32) *buffer {

@@ -40,3 +40,20 @@ func weightsOf(p format.Params) []uint32 {
 	}
 	return all
 }
+
+// Extents calls f with the ranges of the file that hold resident matrices of which every token reads all, in the order of the program.
+func (m *Model) Extents(f func(off, length uint64)) {
+	for i := range m.prog.Ops {
+		for _, t := range weightsOf(m.prog.Ops[i].Params) {
+			w := m.weights[t]
+			if w.mm == nil || w.Count > 1 {
+				continue
+			}
+			for _, p := range w.parts {
+				if p.base != nil {
+					f(p.offset, uint64(p.tiles)*uint64(w.stride))
+				}
+			}
+		}
+	}
+}

@@ -89,7 +89,10 @@ type Store struct {
 	free   [][]*Page // per shape
 	bytes  uint64    // of all pages made
 	limit  uint64    // of bytes; 0: none
-	marked []*Cache  // that have marks, the one marked longest ago first
+
+	memory func(n int) ([]byte, error) // nil: the heap
+	slab   []byte                      // what is left of what it gave last
+	marked []*Cache                    // that have marks, the one marked longest ago first
 
 	passing bool // a state forgets
 }
@@ -135,15 +138,40 @@ func (s *Store) get(state int) (*Page, error) {
 			return nil, fmt.Errorf("%w: they take %d MiB, %d MiB are available for them; use a smaller --ctx or fewer sessions", ErrMemory, (s.bytes+size)>>20, s.limit>>20)
 		}
 	}
+	p, err := s.make(int(size))
+	if err != nil {
+		return nil, err
+	}
 	s.bytes += size
-	n := int(size / 2)
-	const align = 64 / 2
-	raw := make([]uint16, n+align)
-	skip := int(-uintptr(unsafe.Pointer(&raw[0]))&63) / 2
-	p := &Page{mem: raw[skip : skip+n : skip+n]}
 	p.refs.Store(1)
 	return p, nil
 }
+
+// slabBytes is what is asked of memory at once.
+const slabBytes = 1 << 20
+
+// make gives a new page of n bytes.
+func (s *Store) make(n int) (*Page, error) {
+	if s.memory == nil {
+		const align = 64 / 2
+		raw := make([]uint16, n/2+align)
+		skip := int(-uintptr(unsafe.Pointer(&raw[0]))&63) / 2
+		return &Page{mem: raw[skip : skip+n/2 : skip+n/2]}, nil
+	}
+	if len(s.slab) < n {
+		b, err := s.memory(max(n, slabBytes))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrMemory, err)
+		}
+		s.slab = b
+	}
+	p := &Page{mem: unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(s.slab))), n/2)}
+	s.slab = s.slab[min((n+63)&^63, len(s.slab)):]
+	return p, nil
+}
+
+// SetMemory says where pages come from: memory gives zeroed bytes at a border of 64 and keeps them as long as the store is used.
+func (s *Store) SetMemory(memory func(n int) ([]byte, error)) { s.memory = memory }
 
 // spare gives up something that nobody needs at once: a free page of any state, or the oldest mark. It says whether there was anything; s.mu is held.
 func (s *Store) spare() bool {
