@@ -286,11 +286,18 @@ func (m *Model) Uses() map[string]Use {
 	return out
 }
 
-// Fallbacks lists the matrices that scalar kernels compute although a faster set was asked for, with the compiler's reason for their layout.
+// Fallbacks lists the matrices that scalar kernels compute although a faster set was asked for, with the compiler's reason for their layout, and those of which a set leaves a
+// part to another.
 func (m *Model) Fallbacks() []Fallback {
 	var out []Fallback
 	for _, w := range m.weights {
-		if w == nil || w.mm == nil || w.mm.Set != "scalar" || m.set == "scalar" {
+		if w == nil || w.mm == nil {
+			continue
+		}
+		if w.mm.Reason != "" {
+			out = append(out, Fallback{Tensor: w.Name, Reason: fmt.Sprintf("layout %s has no %s kernel for few rows (%s)", w.layout.Name, m.set, w.mm.Reason)})
+		}
+		if w.mm.Set != "scalar" || m.set == "scalar" {
 			continue
 		}
 		out = append(out, Fallback{Tensor: w.Name, Reason: fmt.Sprintf("layout %s has no %s kernel (%s)", w.layout.Name, m.set, format.ReasonText(w.Tensor.Reason))})
