@@ -199,7 +199,7 @@ func TestAFileThatIsCutWhileRunningIsAnErrorAndNothingHangs(t *testing.T) {
 		for _, noticed := range []bool{true, false} { // at the beginning of a pass, or by a read only
 			path := compiled(t, streamModels[0])
 			smallBase(t)
-			before := runtime.NumGoroutine()
+			before, files := runtime.NumGoroutine(), descriptors()
 			o := Options{Context: 64, Batch: 8, Threads: 2, IO: io}
 			o.Memory, _ = granted(t, path, o)
 			e, err := Open(path, o)
@@ -221,6 +221,7 @@ func TestAFileThatIsCutWhileRunningIsAnErrorAndNothingHangs(t *testing.T) {
 			for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(end); time.Sleep(time.Millisecond) {
 			}
 			require.LessOrEqual(t, runtime.NumGoroutine(), before)
+			require.LessOrEqual(t, descriptors(), files)
 		}
 	}
 }
