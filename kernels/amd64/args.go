@@ -37,3 +37,8 @@ type ProbeArgs struct {
 	N int    // rounds, at least 1
 	R uint64 // result
 }
+
+// Cost is what a step of a kernel takes: the instructions of its innermost loop, the bytes of weights that they read, and how many weights those are.
+type Cost struct {
+	InstructionsPerTile, BytesPerTile, WeightsPerTile int
+}
