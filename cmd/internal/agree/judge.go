@@ -206,6 +206,8 @@ type result struct {
 	Ratio    float64  `json:"ratio"`
 	Typical  float64  `json:"typical_ratio"`
 	Failures []string `json:"failures,omitempty"`
+
+	Exact *exactness `json:"exact,omitempty"` // with -archs
 }
 
 // judged fills in what follows from the prompts' steps. A prompt with fewer paired steps than least is judged only when all its logits are known: a

@@ -1,7 +1,7 @@
 // Command agree judges how near our logits are to a near-exact oracle, beside llama.cpp's:
 //
 //	go run ./cmd/internal/agree [-json] [-v] [-only REGEXP] [files…]         against the references in ../shared
-//	go run ./cmd/internal/agree -archs                                       rule 3: F16 models of many architectures
+//	go run ./cmd/internal/agree -archs [-dir DIR]                            models of many architectures, and what else is promised of every file
 //	go run ./cmd/internal/agree -peer build [-more | -prompt TEXT | -ids …]  references made anew, all logits of all steps; other prompts
 //
 // The oracle is llama.cpp computing with the same weights as F32, an F32 cache and no approximations. Errors are relative to the standard
@@ -9,7 +9,7 @@
 // of the files' ratios at most 1. Rule 2: the greedy choice is the oracle's up to the first step whose margin is below our largest error. Rule 3: where the weights
 // are F16 the largest error is at most 0.005. The exit code is 1 when a rule fails. A file that jnsc refuses as unsupported is listed and not judged.
 //
-// judge.go holds the rules, reference.go reads stored references, source.go runs both programs, table.go prints. It must not know how anything is computed: it runs commands.
+// judge.go holds the rules, reference.go reads stored references, source.go runs both programs, every.go checks what else is promised of every file, table.go prints. It must not know how anything is computed: it runs commands.
 package main
 
 import (
@@ -33,6 +33,9 @@ type options struct {
 	only           *regexp.Regexp
 	files          []string
 	archs          bool
+	made           string   // folder of the sixteen F16 models; empty: made for the occasion
+	without        bool     // they are left out
+	dirs           []string // folders of more models
 	json, verbose  bool
 	steps          bool
 	leastSteps     int
@@ -74,7 +77,13 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.shared, "shared", fromEnv("JNS_SHARED", filepath.Join("..", "shared")), "folder with models and references")
 	f.StringVar(&o.models, "models", fromEnv("JNS_MODELS", filepath.Join(".cache", "models")), "folder of the real models")
 	f.StringVar(&only, "only", "", "only files whose name matches")
-	f.BoolVar(&o.archs, "archs", false, "judge the models of many architectures by rule 3")
+	f.BoolVar(&o.archs, "archs", false, "everything that is promised of the models of many architectures, in one table")
+	f.StringVar(&o.made, "made", "", "folder of the sixteen F16 models (default: made in a temporary one); for -archs")
+	f.BoolVar(&o.without, "without-made", false, "leave the sixteen F16 models out; for -archs")
+	f.Func("dir", "a folder of more models for -archs, F16 or F32; the oracle is the peer, if there is one; repeatable", func(s string) error {
+		o.dirs = append(o.dirs, s)
+		return nil
+	})
 	f.BoolVar(&o.json, "json", false, "JSON instead of a table")
 	f.BoolVar(&o.verbose, "v", false, "print every prompt")
 	f.BoolVar(&o.steps, "steps", false, "print every step's errors, with -v")
@@ -141,15 +150,20 @@ func parseIDs(s string) ([]int, error) {
 
 // agree judges every file and prints.
 func agree(ctx context.Context, o options) (report, error) {
-	models, err := o.find()
-	if err != nil {
-		return report{}, err
-	}
 	tmp, err := os.MkdirTemp("", "jns-agree-")
 	if err != nil {
 		return report{}, err
 	}
 	defer os.RemoveAll(tmp)
+	var unmade error
+	if o.archs && len(o.files) == 0 && !o.without {
+		o.made = o.madeDir(tmp)
+		unmade = makeSixteen(ctx, o, o.made)
+	}
+	models, err := o.find()
+	if err != nil {
+		return report{}, err
+	}
 	ours := child.Ours{Jnsc: o.jnsc, Run: o.jnsRun}
 	if o.jnsc == "" || o.jnsRun == "" {
 		built, err := child.BuildOurs(ctx, tmp)
@@ -171,7 +185,11 @@ func agree(ctx context.Context, o options) (report, error) {
 	j := judge{o, ours, tmp}
 	var rep report
 	if !o.json {
-		printHead(os.Stdout)
+		if o.archs {
+			printEveryHead(os.Stdout)
+		} else {
+			printHead(os.Stdout)
+		}
 	}
 	for _, m := range models {
 		r := j.file(ctx, m)
@@ -179,11 +197,18 @@ func agree(ctx context.Context, o options) (report, error) {
 			return report{}, err
 		}
 		rep.Files = append(rep.Files, r)
-		if !o.json {
+		switch {
+		case o.json:
+		case o.archs:
+			r.printEvery(os.Stdout)
+		default:
 			r.print(os.Stdout, o.verbose || o.steps, o.steps)
 		}
 	}
 	rep = rep.judged(o.archs)
+	if unmade != nil {
+		rep.Failures = append(rep.Failures, fmt.Sprintf("the sixteen F16 models were NOT CHECKED, since they could not be made (python3, and pip with a package index, are needed; -without-made leaves them out): %v", unmade))
+	}
 	if o.json {
 		e := json.NewEncoder(os.Stdout)
 		e.SetIndent("", "  ")

@@ -25,7 +25,7 @@ func (o options) find() ([]model, error) {
 	paths := map[string][]string{}
 	classes := []string{"real", "types", "synth"}
 	if o.archs {
-		classes = []string{"archs"}
+		classes = []string{"archs", "synth", "made", "more"}
 	}
 	if len(o.files) > 0 {
 		paths[""] = o.files
@@ -36,6 +36,13 @@ func (o options) find() ([]model, error) {
 		} {
 			paths[class], _ = filepath.Glob(filepath.Join(dir, "*.gguf"))
 		}
+		if o.archs && o.made != "" {
+			paths["made"], _ = filepath.Glob(filepath.Join(o.made, "*.gguf"))
+		}
+		for _, dir := range o.dirs {
+			more, _ := filepath.Glob(filepath.Join(dir, "*.gguf"))
+			paths["more"] = append(paths["more"], more...)
+		}
 	}
 	var out []model
 	for _, class := range classes {
@@ -45,11 +52,14 @@ func (o options) find() ([]model, error) {
 				continue
 			}
 			for _, c := range []string{"real", "types", "synth", "archs"} {
-				if (class == "" || c == class) && exists(filepath.Join(refs, c, m.name()+".exact.json")) {
-					m.class, m.ref = c, filepath.Join(refs, c)
+				if (class == "" || c == class || c == "synth" && class == "made") && exists(filepath.Join(refs, c, m.name()+".exact.json")) {
+					m.ref = filepath.Join(refs, c)
+					if m.class == "" {
+						m.class = c
+					}
 				}
 			}
-			if m.ref == "" && !o.newPrompts() {
+			if m.ref == "" && !o.newPrompts() && class != "more" {
 				if class == "" {
 					return nil, fmt.Errorf("%s has no references; give -peer with -prompt, -ids or -more", p)
 				}
@@ -57,7 +67,7 @@ func (o options) find() ([]model, error) {
 			}
 			out = append(out, m)
 		}
-		if len(paths[class]) == 0 && o.only == nil {
+		if len(paths[class]) == 0 && o.only == nil && class != "more" && class != "made" {
 			fmt.Fprintf(os.Stderr, "agree: no models of class %q found (real: run `make models`; others: they lie in %s)\n", class, o.shared)
 		}
 	}
@@ -86,10 +96,19 @@ func (j judge) file(ctx context.Context, m model) result {
 	defer os.Remove(jns)
 	err := j.ours.Compile(ctx, m.path, jns, j.o.target)
 	if err == nil {
-		if j.o.peer != "" {
+		switch {
+		case m.class == "more" && j.o.peer == "": // no oracle
+		case j.o.peer != "" && (!j.o.archs || m.class == "more"):
 			r.Prompts, err = j.withPeer(ctx, m, jns)
-		} else {
+		default:
 			r.Prompts, err = j.stored(ctx, m, jns)
+		}
+	}
+	if err == nil && j.o.archs {
+		var x exactness
+		if x, err = j.exact(ctx, m, jns); err == nil {
+			r.Exact = &x
+			r.Failures = append(r.Failures, x.failures()...)
 		}
 	}
 	if why, ok := child.Unsupported(err); ok {
@@ -107,9 +126,15 @@ func (j judge) file(ctx context.Context, m model) result {
 	}
 	if err != nil {
 		r.Failures = append(r.Failures, err.Error())
+		if r.Exact == nil {
+			r.Exact = &exactness{}
+		}
 		return r
 	}
-	return r.judged(j.o.leastSteps, m.class == "archs")
+	if len(r.Prompts) == 0 {
+		return r
+	}
+	return r.judged(j.o.leastSteps, r.halves())
 }
 
 // tokensError is a prompt that our tokenizer takes apart differently. The prompts are judged all the same, over the reference's ids.
@@ -262,6 +287,9 @@ func (j judge) withPeer(ctx context.Context, m model, jns string) ([]prompt, err
 
 // runs are the prompts that the peer shall answer: the new ones, else those of the stored references, which are also given.
 func (j judge) runs(ctx context.Context, m model) ([]run, *reference, error) {
+	if m.class == "more" && !j.o.newPrompts() {
+		return []run{{Name: "ids", PromptIDs: []int{82, 38, 101, 12, 18, 24, 93, 14, 54, 9, 22, 111}}}, nil, nil
+	}
 	if !j.o.newPrompts() {
 		ref, err := readReference(m.ref, m.name(), "exact")
 		if err != nil {
