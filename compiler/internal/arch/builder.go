@@ -65,9 +65,23 @@ func (b *Builder) finish(opt Options) (*Graph, error) {
 		b.accountAll(opt)
 	}
 	if len(b.errs) > 0 {
-		return nil, joined(b.errs)
+		return nil, joined(causes(b.errs))
 	}
 	return b.g, nil
+}
+
+// causes leaves out what contradicts a graph that does not fit the file anyway: where something is unsupported, missing tensors and odd shapes follow from it.
+func causes(errs []error) []error {
+	var unsupported []error
+	for _, err := range errs {
+		if errors.Is(err, gguf.ErrUnsupported) {
+			unsupported = append(unsupported, err)
+		}
+	}
+	if len(unsupported) > 0 {
+		return unsupported
+	}
+	return errs
 }
 
 func (b *Builder) accountAll(opt Options) {
