@@ -44,6 +44,7 @@ var policy = map[string]string{
 	"compiler/internal/arch":          "compiler/internal/gguf format",
 	"compiler/internal/lower":         "compiler/internal/arch compiler/internal/gguf format",
 	"compiler/internal/plan":          "compiler/internal/gguf format kernels/tile",
+	"compiler/internal/roofline":      "compiler/internal/plan kernels/tile kernels/amd64 kernels/arm64",
 	"compiler/internal/pack":          "compiler/internal/plan compiler/internal/gguf format kernels/tile",
 	"compiler/internal/provenance":    "compiler/internal/gguf format",
 	"compiler/internal/restore":       "compiler/internal/pack compiler/internal/plan compiler/internal/gguf format kernels/tile",

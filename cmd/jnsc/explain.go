@@ -16,13 +16,13 @@ func explainCommand() *cli.Command {
 		Name: "explain", Usage: "say what each tensor becomes and why", ArgsUsage: "MODEL.gguf|MODEL.jns",
 		Description: "Of a GGUF: what jnsc compile would make of it for the target, and the program. Nothing is written, weights are not read.\n" +
 			"Of a container: what it records.",
-		Flags: []cli.Flag{
+		Flags: append(rooflineFlags(),
 			&cli.StringFlag{Name: "target", Usage: "what to lay the weights out for; see jnsc targets"},
 			&cli.BoolFlag{Name: "program", Usage: "only the program: each operation with shapes, places in the arena and what was fused into it"},
 			&cli.BoolFlag{Name: "dot", Usage: "the program as a graph for Graphviz: jnsc explain --dot M | dot -Tsvg -o m.svg"},
 			&cli.BoolFlag{Name: "keep-unknown", Usage: "keep tensors that the architecture does not know instead of refusing them"},
 			jsonFlag(),
-		},
+		),
 		Action: explain,
 	}
 }
@@ -34,6 +34,9 @@ func explain(_ context.Context, c *cli.Command) error {
 	ex, err := explanation(c)
 	if err != nil {
 		return err
+	}
+	if c.Bool("roofline") {
+		return rooflineOf(c, ex)
 	}
 	show := ex.Text
 	switch {
@@ -59,8 +62,8 @@ func explanation(c *cli.Command) (*compiler.Explanation, error) {
 	if !isContainer(path) {
 		return compiler.Explain(compiler.Options{Source: path, Target: c.String("target"), KeepUnknown: c.Bool("keep-unknown")})
 	}
-	if c.IsSet("target") || c.IsSet("keep-unknown") {
-		return nil, jnscli.Usagef("%s is compiled already: --target and --keep-unknown are for a GGUF", path)
+	if c.IsSet("target") && !c.Bool("roofline") || c.IsSet("keep-unknown") {
+		return nil, jnscli.Usagef("%s is compiled already: --target (but with --roofline) and --keep-unknown are for a GGUF", path)
 	}
 	return compiler.ExplainContainer(path)
 }

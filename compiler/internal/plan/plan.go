@@ -155,7 +155,7 @@ func shape(it *Item, t *format.Tensor) error {
 // layoutFor chooses the layout of a matrix by type, shape and target, never by name.
 func layoutFor(t *gguf.Tensor, use Use, target Target) (*tile.Layout, uint16) {
 	portable := tile.Portable(tile.Type(t.Type))
-	tiled := tileFor(tile.Type(t.Type), target)
+	tiled := TileFor(tile.Type(t.Type), target)
 	switch {
 	case portable == nil:
 		return nil, 0
@@ -182,8 +182,8 @@ var tiles = func() map[tile.Type][]*tile.Layout {
 	return m
 }()
 
-// tileFor is the x16 layout of a type for a target, nil if there is none.
-func tileFor(t tile.Type, target Target) *tile.Layout {
+// TileFor is the x16 layout of a type for a target, nil if there is none. Package roofline shows that where a type has several, what is chosen takes the least time by count.
+func TileFor(t tile.Type, target Target) *tile.Layout {
 	for _, l := range tiles[t] {
 		if l.Wants == "" || slices.Contains(target.Features, l.Wants) {
 			return l
