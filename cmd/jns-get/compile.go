@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -52,8 +55,14 @@ func compile(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	if out == "" && target == f.Target {
-		out = filepath.Join(dir, f.Container.File)
+	if target == "native" {
+		target = compiler.Native()[0]
+	}
+	if out == "" { // here, not beside the source
+		out = filepath.Join(dir, f.Name+"."+target+".jns")
+		if target == f.Target {
+			out = filepath.Join(dir, f.Container.File)
+		}
 	}
 	bars := progress.New()
 	rep, err := compiler.Compile(ctx, compiler.Options{
@@ -124,6 +133,11 @@ func (f *found) fetchSource(ctx context.Context, c *cli.Command, dir string) (st
 			_, err = fetch.Get(ctx, spec, o)
 		}
 		end(err)
+		if err != nil && given == "" && len(spec.Sources) == 0 && errors.Is(err, fetch.ErrSource) {
+			from := strings.TrimSpace(f.Source.Repository + " " + f.Source.Revision)
+			return "", fmt.Errorf("source %s: %w: the manifest names no address; its file comes from: %s; name it with --source FILE, or an address with --mirror", s.File, fetch.ErrSource,
+				jnscli.Printable(cmp.Or(from, "(not said)")))
+		}
 		if err != nil {
 			return "", fmt.Errorf("source %s: %w", s.File, err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -43,6 +44,9 @@ func getAction(ctx context.Context, c *cli.Command) error {
 		return jnscli.Usagef("--sha256 and --root belong to an address; a published name has its digests in its manifest")
 	}
 	f, err := findManifest(ctx, c, arg)
+	if errors.Is(err, manifests.ErrUnknown) && c.String("manifest") == "" && (strings.ContainsAny(arg, `/\`) || path.Ext(arg) == ".jns" || path.Ext(arg) == ".json") {
+		return fmt.Errorf("%w; for a file of yours: jns-get verify FILE, for a manifest: --manifest FILE", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v3"
@@ -53,7 +54,11 @@ func list(_ context.Context, c *cli.Command) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, r.Target, jnscli.Size(uint64(r.Bytes)), r.Licence, how)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "fetch: jns-get NAME fetches it; compile: no place is published, jns-get compile NAME makes the same container here")
+	return nil
 }
 
 func infoCommand() *cli.Command {

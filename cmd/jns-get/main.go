@@ -124,7 +124,7 @@ func digestFlag(c *cli.Command, name string) (*[32]byte, error) {
 	}
 	d, err := manifests.ParseDigest(strings.ToLower(s))
 	if err != nil {
-		return nil, jnscli.Usagef("--%s: %v", name, err)
+		return nil, jnscli.Usagef("--%s takes a digest of 64 hexadecimal digits, this is none: %q", name, jnscli.Printable(s))
 	}
 	return (*[32]byte)(&d), nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -104,6 +105,9 @@ func verify(ctx context.Context, c *cli.Command) error {
 	}
 	proof, err := fetch.Verify(ctx, spec, o)
 	end(err)
+	if errors.Is(err, format.ErrMagic) {
+		err = fmt.Errorf("%w; any other file needs --sha256 HEX or a manifest to be compared with", err)
+	}
 	if c.Bool("json") {
 		doc := map[string]any{"file": path, "good": err == nil, "against": against}
 		if err != nil {

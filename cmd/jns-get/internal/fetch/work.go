@@ -35,7 +35,7 @@ func (g *get) openSources(ctx context.Context) error {
 		return nil
 	}
 	if len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("none is named: give one, or a mirror"))
+		errs = append(errs, errors.New("none is known; give the address it can be had from, or --mirror ADDRESS"))
 	}
 	return fmt.Errorf("%w: %w", ErrSource, errors.Join(errs...))
 }
