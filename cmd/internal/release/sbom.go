@@ -45,6 +45,15 @@ func parseGraph(b []byte) map[string][]string {
 
 type object = map[string]any
 
+// licenceOf turns what the notices say into SPDX: an identifier, or an expression where several hold. Remarks in brackets are left out.
+func licenceOf(text string) []object {
+	text, _, _ = strings.Cut(text, " (")
+	if strings.Contains(text, " and ") {
+		return []object{{"expression": strings.ReplaceAll(text, " and ", " AND ")}}
+	}
+	return []object{{"license": object{"id": text}}}
+}
+
 // billOfMaterials is the CycloneDX document of a binary: the modules that are linked into it, with versions, hashes of go.sum and licences, and which needs which. It has no
 // time and no random number, so that the same binary has the same document.
 func billOfMaterials(name string, binary []byte, graph map[string][]string, licences map[string]string) ([]byte, error) {
@@ -57,7 +66,7 @@ func billOfMaterials(name string, binary []byte, graph map[string][]string, lice
 	refs := map[string]string{info.Main.Path: root}
 	version := strings.TrimPrefix(info.GoVersion, "go")
 	components := []object{{"type": "library", "bom-ref": "pkg:golang/std@" + version, "name": "std", "version": version, "purl": "pkg:golang/std@" + version,
-		"licenses": []object{{"license": object{"name": "BSD-3-Clause"}}}}}
+		"licenses": licenceOf("BSD-3-Clause")}}
 	for _, d := range info.Deps {
 		if d.Replace != nil {
 			d = d.Replace
@@ -72,7 +81,7 @@ func billOfMaterials(name string, binary []byte, graph map[string][]string, lice
 		if !ok {
 			return nil, fmt.Errorf("THIRD_PARTY_NOTICES.md does not name %s, which is linked", d.Path)
 		}
-		c["licenses"] = []object{{"license": object{"name": licence}}}
+		c["licenses"] = licenceOf(licence)
 		components = append(components, c)
 	}
 	var depends []object
