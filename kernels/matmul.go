@@ -17,6 +17,9 @@ const RequireEnv = "JNS_REQUIRE_SETS"
 // Available lists the kernel sets of this machine and build, best first; the last is always "scalar".
 func Available() []string { return cpu.Available() }
 
+// all adds the sets that must be named.
+func all() []string { return append(cpu.Asked(), cpu.Available()...) }
+
 // Resolve turns the choice of a user into the name of a set: "auto" or "" is the best one here (within JNS_KERNELS), "avx512" is short
 // for "avx512vnni", any other name must be a set of this machine. The error wraps cpu.ErrSet.
 func Resolve(name string) (string, error) {
@@ -30,7 +33,7 @@ func Resolve(name string) (string, error) {
 	case "avx512":
 		name = cpu.AVX512VNNI
 	}
-	if have := Available(); !slices.Contains(have, name) {
+	if have := all(); !slices.Contains(have, name) {
 		return "", fmt.Errorf("%w: %q is not a set of this machine; choose auto or one of %s", cpu.ErrSet, name, strings.Join(have, ", "))
 	}
 	return name, nil
@@ -39,7 +42,7 @@ func Resolve(name string) (string, error) {
 // MissingSets lists the sets that JNS_REQUIRE_SETS names and this machine or build lacks.
 func MissingSets() []string {
 	var missing []string
-	have := Available()
+	have := all()
 	for name := range strings.SplitSeq(os.Getenv(RequireEnv), ",") {
 		if name = strings.TrimSpace(name); name != "" && !slices.Contains(have, name) {
 			missing = append(missing, name)
@@ -51,7 +54,7 @@ func MissingSets() []string {
 // BindMatMul gives the product of a layout in a set, or in the next lower one that has kernels for the layout; scalar has every layout.
 // MatMul.Set and MatMul.Name say what was chosen. The error wraps cpu.ErrSet: the set is unknown or not available here.
 func BindMatMul(l *tile.Layout, set string) (*MatMul, error) {
-	have := Available()
+	have := all()
 	i := slices.Index(have, set)
 	if i < 0 {
 		return nil, fmt.Errorf("%w: %q; available here: %s", cpu.ErrSet, set, strings.Join(have, ", "))

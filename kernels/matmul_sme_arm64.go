@@ -85,7 +85,18 @@ func touch(p unsafe.Pointer, n int) (sum byte) {
 }
 
 //go:noinline
-func callStream(f streamKernel, a *arm64.StreamArgs) { f(a) }
+func callStream(f streamKernel, a *arm64.StreamArgs) {
+	held := holdSignals()
+	f(a)
+	releaseSignals(held)
+}
+
+//go:noinline
+func callPanel(f kernel, a *arm64.GemmArgs) {
+	held := holdSignals()
+	f(a)
+	releaseSignals(held)
+}
 
 func hideStream(a *arm64.StreamArgs) *arm64.StreamArgs {
 	x := uintptr(unsafe.Pointer(a))
@@ -131,13 +142,13 @@ func (p *product) multiplySME(a *MatMulArgs) {
 				call(p.expand[dotprod], hide(&e))
 				g := arm64.GemmArgs{Codes: codes, Scales: scales, Blocks: nb, X: unsafe.Add(packed, b*smePacked), XStride: uintptr(stride), Y: y, YStride: a.YStride, Load: b}
 				if g.Panels, g.Tiles = rows/smeRows, smeRows; g.Panels > 0 {
-					call(p.form.sme, hide(&g))
+					callPanel(p.form.sme, hide(&g))
 				}
 				if left := rows % smeRows; left > 0 {
 					g.X = unsafe.Add(packed, rows/smeRows*stride+b*smePacked)
 					g.Y = unsafe.Add(y, uintptr(rows-left)*a.YStride)
 					g.Panels, g.Tiles = 1, left
-					call(p.form.sme, hide(&g))
+					callPanel(p.form.sme, hide(&g))
 				}
 			}
 		}

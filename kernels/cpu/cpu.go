@@ -17,7 +17,7 @@ const (
 	AVX512VNNI = "avx512vnni" // AVX-512 F, BW, VL, DQ, VBMI and VNNI, with the state enabled by the system; BMI2; all of AVX2
 	AVXVNNI    = "avxvnni"    // AVX2 and the VEX form of VPDPBUSD
 	AVX2       = "avx2"       // AVX2 with FMA and F16C
-	SME2       = "sme2"       // arm64: SME2 with streaming vectors of 512 bits, on systems that keep its state across signals; all of i8mm
+	SME2       = "sme2"       // arm64: SME2 with streaming vectors of 512 bits; all of i8mm. On macOS only where it is named
 	I8MM       = "i8mm"       // arm64: NEON with SMMLA; all of dotprod
 	DotProd    = "dotprod"    // arm64: NEON with SDOT, half precision conversions (every core has those)
 	Scalar     = "scalar"     // plain Go; every machine has it
@@ -35,9 +35,18 @@ var ErrSet = errors.New("kernel set not available")
 // Available lists the sets of this machine and build, best first; the last is always Scalar.
 func Available() []string { return append(detect(), Scalar) }
 
-// Selected is Available restricted to the names in JNS_KERNELS where that is set. Scalar remains as the last, since it is what kernels
+// Asked lists sets that this machine has but that run only where they are named; they go before those of Available.
+func Asked() []string { return asked() }
+
+// Selected is Available restricted to the names in JNS_KERNELS where that is set, which may also name those of Asked. Scalar remains as the last, since it is what kernels
 // fall back on. The error wraps ErrSet.
-func Selected() ([]string, error) { return Restrict(Available(), os.Getenv(Env)) }
+func Selected() ([]string, error) {
+	list := os.Getenv(Env)
+	if strings.TrimSpace(list) == "" {
+		return Available(), nil
+	}
+	return Restrict(append(Asked(), Available()...), list)
+}
 
 // Restrict keeps the sets of have that list names, and Scalar; an empty list keeps all.
 func Restrict(have []string, list string) ([]string, error) {

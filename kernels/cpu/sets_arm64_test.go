@@ -18,6 +18,7 @@ func TestStreamingKernelsNeedVectorsOf512Bits(t *testing.T) {
 	t.Logf("%s: %s", f, strings.Join(Available(), " "))
 	want := f.SME2 && f.SVL == 64 && f.I8MM && f.DotProd && runtime.GOOS == "linux"
 	require.Equal(t, want, slices.Contains(Available(), SME2))
+	require.Equal(t, runtime.GOOS == "darwin" && f.SME2 && f.SVL == 64, slices.Contains(Asked(), SME2))
 }
 
 // JNS_EXPECT_SETS lists all sets that the machine must have: none missing, and none too many.

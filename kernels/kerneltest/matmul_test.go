@@ -28,7 +28,7 @@ func x16Layouts() []*tile.Layout {
 // eachKernel runs f for every x16 layout in every set that has kernels of its own for it.
 func eachKernel(t *testing.T, f func(t *testing.T, l *tile.Layout, m *kernels.MatMul)) {
 	RequireSets(t)
-	for _, set := range kernels.Available() {
+	for _, set := range append(cpu.Asked(), kernels.Available()...) {
 		for _, l := range x16Layouts() {
 			m, err := kernels.BindMatMul(l, set)
 			require.NoError(t, err)
