@@ -14,6 +14,7 @@ import (
 
 	jnscli "jns/cmd/internal/cli"
 	"jns/compiler"
+	"jns/format"
 	"jns/manifests"
 )
 
@@ -88,6 +89,7 @@ func TestAChangeAtAnyLinkIsFoundAndNamed(t *testing.T) {
 		{"root", func(m *manifests.Manifest) { flip(&m.Container.Root) }, `"root digest"`},
 		{"chunk", func(m *manifests.Manifest) { flip(&m.Container.Chunks[2]) }, `"chunk 2 (from byte 2097152)"`},
 		{"file", func(m *manifests.Manifest) { flip(&m.Container.SHA256) }, `"SHA-256"`},
+		{"size", func(m *manifests.Manifest) { m.Container.Bytes ^= 1 }, `"bytes"`},
 	}
 	for i, l := range m.Container.Chain {
 		list = append(list, change{"link " + l.Link, func(m *manifests.Manifest) { flip(&m.Container.Chain[i].SHA256) }, fmt.Sprintf("%q", "link "+l.Link)})
@@ -112,23 +114,63 @@ func TestAChangeAtAnyLinkIsFoundAndNamed(t *testing.T) {
 		})
 	}
 
+	// Every link that a rebuild compares has its case above. The target cannot differ: it is what was compiled for.
 	good := filepath.Join(dir, model+"."+target+".json")
 	published := filepath.Join(dir, model+"."+target+".jns")
+	out, err := call("repro", good, "--source", source, "--json")
+	require.NoError(t, err)
+	var doc struct{ Links []reproLink }
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
+	for _, l := range doc.Links {
+		covered := l.Link == "target"
+		for _, c := range list {
+			covered = covered || c.says == fmt.Sprintf("%q", l.Link) || strings.HasSuffix(l.Link, "chunks") && strings.HasPrefix(c.says, `"`+strings.TrimSuffix(l.Link, "chunks")+"chunk ")
+		}
+		require.True(t, covered, "no case for link %q", l.Link)
+	}
+
+	b, err := os.ReadFile(source)
+	require.NoError(t, err)
+	b[2<<20+77] ^= 1
+	damaged := filepath.Join(t.TempDir(), filepath.Base(source))
+	require.NoError(t, os.WriteFile(damaged, b, 0o666))
+	_, err = call("repro", good, "--source", damaged)
+	require.ErrorContains(t, err, `"source jns-tiny.gguf: chunk 2 (from byte 2097152)"`)
+	require.Equal(t, jnscli.ExitVerify, classes.Code(err))
 	_, err = call("repro", good, "--source", source, "--container", published)
 	require.NoError(t, err)
-	for _, file := range []string{source, published} {
-		b, err := os.ReadFile(file)
-		require.NoError(t, err)
-		b[2<<20+77] ^= 1
-		damaged := filepath.Join(t.TempDir(), filepath.Base(file))
-		require.NoError(t, os.WriteFile(damaged, b, 0o666))
-		if file == source {
-			_, err = call("repro", good, "--source", damaged)
-			require.ErrorContains(t, err, `"source jns-tiny.gguf: chunk 2 (from byte 2097152)"`)
-		} else {
-			_, err = call("repro", good, "--source", source, "--container", damaged)
-			require.ErrorContains(t, err, `"published file: chunk 2 (from byte 2097152)"`)
+}
+
+// TestAChangeInAPublishedFileIsFoundAndNamed: one bit of each part of it, and its length.
+func TestAChangeInAPublishedFileIsFoundAndNamed(t *testing.T) {
+	dir, _ := publishTiny(t, "jns-tiny", "portable")
+	published := filepath.Join(dir, "jns-tiny.portable.jns")
+	f, k, err := open(published)
+	require.NoError(t, err)
+	defer f.Close()
+	places := map[uint64]string{9: "header", format.HeaderSize + 5: "table of contents"}
+	for _, s := range k.TOC.Sections {
+		places[s.Offset+s.Length/2] = "section " + s.Kind.String()
+		if s.End()%64 != 0 {
+			places[s.End()] = "padding"
 		}
+	}
+	whole, err := os.ReadFile(published)
+	require.NoError(t, err)
+	bad := filepath.Join(t.TempDir(), "bad.jns")
+	for at, where := range places {
+		b := bytes.Clone(whole)
+		b[at] ^= 0x10
+		require.NoError(t, os.WriteFile(bad, b, 0o666))
+		r := &chainOf{}
+		require.NoError(t, r.published(bad, published))
+		require.NotNil(t, r.broken(), where)
+		require.Equal(t, fmt.Sprintf("published file: %s, byte %d", where, at), r.broken().Link)
+	}
+	for _, b := range [][]byte{whole[:len(whole)-1], append(bytes.Clone(whole), 0)} {
+		require.NoError(t, os.WriteFile(bad, b, 0o666))
+		_, err = call("repro", filepath.Join(dir, "jns-tiny.portable.json"), "--source", tinyDir, "--container", bad)
+		require.ErrorContains(t, err, `differs at link "published file: bytes"`)
 		require.Equal(t, jnscli.ExitVerify, classes.Code(err))
 	}
 }
