@@ -53,6 +53,9 @@ func (r *reference) stepOfMixture(token, pos int) []float64 {
 	if r.embed != nil {
 		x = scaled(x, r.embed(r.m))
 	}
+	if r.start != nil {
+		x = r.start(r, x)
+	}
 	if r.get("token_embd_norm.weight") != nil && r.layerNorm {
 		x = r.norm("token_embd_norm", x)
 	}
@@ -137,6 +140,7 @@ type expertForm struct {
 	sigmoid, renormalise bool
 	scale                float64
 	groups, topGroups    int
+	activate             func(l int, gate, up []float64, shared bool) []float64 // nil: SiLU of the gate times up
 }
 
 // slice is matrix number e of a tensor, as a product.
@@ -212,15 +216,19 @@ func experts(f expertForm) func(r *reference, l int, x []float64) []float64 {
 		if r.get(p+"ffn_gate_inp.weight") == nil {
 			return r.feedForward(p, x)
 		}
+		activate := f.activate
+		if activate == nil {
+			activate = func(_ int, gate, up []float64, _ bool) []float64 { return times(each(gate, silu), up) }
+		}
 		n := int(r.m.experts)
 		ids, weights := f.choose(r.mul(p+"ffn_gate_inp", x), r.get(p+"exp_probs_b.bias"), 3)
 		out := make([]float64, len(x))
 		for i, e := range ids {
-			h := times(each(r.expert(p+"ffn_gate_exps.weight", e, x, n), silu), r.expert(p+"ffn_up_exps.weight", e, x, n))
+			h := activate(l, r.expert(p+"ffn_gate_exps.weight", e, x, n), r.expert(p+"ffn_up_exps.weight", e, x, n), false)
 			out = add(out, scaled(r.expert(p+"ffn_down_exps.weight", e, h, n), weights[i]))
 		}
 		if r.get(p+"ffn_up_shexp.weight") != nil {
-			s := r.mul(p+"ffn_down_shexp", times(each(r.mul(p+"ffn_gate_shexp", x), silu), r.mul(p+"ffn_up_shexp", x)))
+			s := r.mul(p+"ffn_down_shexp", activate(l, r.mul(p+"ffn_gate_shexp", x), r.mul(p+"ffn_up_shexp", x), true))
 			if g := r.get(p + "ffn_gate_inp_shexp.weight"); g != nil {
 				s = scaled(s, sigmoid(product(g, x)[0]))
 			}

@@ -265,9 +265,12 @@ type moe struct {
 }
 
 // mixture sets the keys of a model with experts, and what lies outside the layers.
-func (m *model) mixture(e moe) {
+func (m *model) mixture(e moe) { m.mixtureBy("attention.layer_norm_rms_epsilon", e) }
+
+// mixtureBy is mixture with another kind of norm.
+func (m *model) mixtureBy(epsilon string, e moe) {
 	m.moe, m.experts, m.width = e, 8, m.ff/2
-	m.basics("attention.layer_norm_rms_epsilon")
+	m.basics(epsilon)
 	m.set("expert_count", 8)
 	m.set("expert_used_count", 3)
 	if e.width != 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // form is how a family computes, said anew from the papers and the models' published code, in float64 and without any thought of speed.
@@ -32,6 +33,13 @@ type form struct {
 	from      func(layer int) int // whose keys and values a layer uses
 	ff        int                 // 0: that of the recipe
 	mix       *mix
+	alibi     float64                                   // scores fall with the distance, the steepest head's by 2^(−alibi/n) per position for n heads
+	clamp     float64                                   // queries, keys and values are cut to ± this
+	gate      func(float64) float64                     // of attn_gate's product, which multiplies attention's result, by heads if it has so many numbers
+	rowLayer  bool                                      // layer norms of the whole query and key rows, with biases
+	ownNorms  bool                                      // every head has its own norm weights
+	start     func(r *reference, x []float64) []float64 // what becomes of the embedding
+	whole     func(r *reference, token, pos int) []float64
 }
 
 func silu(x float64) float64 { return x / (1 + math.Exp(-x)) }
@@ -314,6 +322,9 @@ func norm(x, w, bias []float64, layer bool) []float64 {
 
 func (r *reference) norm(prefix string, x []float64) []float64 {
 	w := r.get(prefix + ".weight")
+	if w == nil {
+		w = r.get(prefix) // some files leave the ending out
+	}
 	if w == nil && !r.bare {
 		panic("no norm " + prefix)
 	}
@@ -363,6 +374,13 @@ func (r *reference) attend(l, pos int, x []float64) []float64 {
 		}
 	}
 	out := r.attended(l, pos, q, k, v)
+	if r.gate != nil {
+		g := each(r.mul(p+"attn_gate", x), r.gate)
+		n := len(out) / len(g)
+		for i := range out {
+			out[i] *= g[i/n]
+		}
+	}
 	if r.get(p+"attn_sub_norm.weight") != nil {
 		out = r.norm(p+"attn_sub_norm", out)
 	}
@@ -376,18 +394,27 @@ func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
 	if r.m.arch == "gemma4" && !gemma4Full(l) {
 		dim = 32
 	}
+	if r.clamp > 0 {
+		cut := func(v float64) float64 { return math.Max(-r.clamp, math.Min(r.clamp, v)) }
+		q, k, v = each(q, cut), each(k, cut), each(v, cut)
+	}
 	turn := func(x []float64, name string) []float64 {
-		whole := r.mix != nil && r.mix.rowNorm
+		whole := r.mix != nil && r.mix.rowNorm || r.rowLayer
 		if whole {
-			x = norm(x, r.get(p+name), nil, false)
+			x = norm(x, r.get(p+name), r.get(p+strings.TrimSuffix(name, ".weight")+".bias"), r.rowLayer)
 		}
+		at := 0
 		return heads(x, dim, func(h []float64) []float64 {
 			if r.lateNorm {
 				h = r.rotate(h, l, pos)
 			}
 			if w := r.get(p + name); w != nil && !whole {
+				if r.ownNorms {
+					w = w[at : at+dim]
+				}
 				h = norm(h, w, nil, false)
 			}
+			at += dim
 			if !r.lateNorm {
 				h = r.rotate(h, l, pos)
 			}
@@ -431,6 +458,9 @@ func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
 			if s *= scale; r.cap != 0 {
 				s = r.cap * math.Tanh(s/r.cap)
 			}
+			if r.alibi > 0 {
+				s -= slope(h, int(r.m.heads), r.alibi) * float64(pos-t)
+			}
 			e := math.Exp(s)
 			sum += e
 			for i := range dim {
@@ -440,6 +470,18 @@ func (r *reference) attended(l, pos int, q, k, v []float64) []float64 {
 		out = append(out, scaled(o, 1/sum)...)
 	}
 	return out
+}
+
+// slope is that of a head as the paper gives it: a geometric sequence for the largest power of two of heads, for the others every second of twice as many.
+func slope(h, heads int, most float64) float64 {
+	n := 1
+	for 2*n <= heads {
+		n *= 2
+	}
+	if h < n {
+		return math.Pow(2, -most*float64(h+1)/float64(n))
+	}
+	return math.Pow(2, -most/2*float64(2*(h-n)+1)/float64(n))
 }
 
 func (r *reference) feedForward(p string, x []float64) []float64 {
@@ -511,6 +553,9 @@ func (r *reference) experts(p string, x []float64) []float64 {
 
 // step gives the logits after a token.
 func (r *reference) step(token, pos int) []float64 {
+	if r.whole != nil {
+		return r.whole(r, token, pos)
+	}
 	if r.mix != nil {
 		return r.stepOfMixture(token, pos)
 	}
@@ -522,6 +567,9 @@ func (r *reference) step(token, pos int) []float64 {
 	x := row("token_embd.weight", token, d)
 	if r.embed != nil {
 		x = scaled(x, r.embed(r.m))
+	}
+	if r.start != nil {
+		x = r.start(r, x)
 	}
 	if r.get("position_embd.weight") != nil {
 		x = add(x, row("position_embd.weight", pos, d))
