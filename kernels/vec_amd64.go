@@ -50,6 +50,7 @@ func fillVec(set string, v *Vec) {
 	v.Exp = w.exp
 	v.MulAdd = mulAddOf(v)
 	fillState(v)
+	w.fillSteps(v)
 }
 
 // run calls the function of the family. It is inlined, and the calls are direct, so that the argument block stays on the stack.

@@ -21,3 +21,14 @@ func TestGemmArgsLieWhereTheGeneratorPutsThem(t *testing.T) {
 		require.Equal(t, uintptr(8*i), off)
 	}
 }
+
+// Those of StateArgs likewise.
+func TestStateArgsLieWhereTheGeneratorPutsThem(t *testing.T) {
+	var a StateArgs
+	for i, off := range []uintptr{
+		unsafe.Offsetof(a.S), unsafe.Offsetof(a.Stride), unsafe.Offsetof(a.Rows), unsafe.Offsetof(a.X), unsafe.Offsetof(a.Y), unsafe.Offsetof(a.G),
+		unsafe.Offsetof(a.GStep), unsafe.Offsetof(a.K), unsafe.Offsetof(a.Q), unsafe.Offsetof(a.P), unsafe.Offsetof(a.R), unsafe.Offsetof(a.Beta),
+	} {
+		require.Equal(t, uintptr(8*i), off)
+	}
+}
