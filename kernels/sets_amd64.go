@@ -13,7 +13,7 @@ import (
 // bindSet gives the product of a layout in exactly this set, nil if the set has none.
 func bindSet(l *tile.Layout, set string) *MatMul {
 	if p := productFor(l, set); p != nil {
-		return &MatMul{Name: p.name, Set: set, Func: p.matMul}
+		return &MatMul{Name: p.name, Set: set, Func: p.matMul, Variants: p.variants(set)}
 	}
 	for _, s := range sets {
 		if s.name != set {

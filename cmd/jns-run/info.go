@@ -33,7 +33,7 @@ func containerInfo(_ context.Context, c *cli.Command, e *engine.Engine) error {
 		return jnscli.JSONLine(stdout, map[string]any{
 			"model": facts(k.TOC.Model), "root_digest": r.RootDigest, "length": k.Header.Length, "tensors": k.Tensors.Len(), "slots": k.Slots.Len(),
 			"operations": len(k.Program.Ops), "arena_bytes": r.ArenaBytes, "threads": o.Threads, "context": o.Context, "kernel_set": o.Kernels,
-			"fallbacks": r.Fallbacks, "machine": machine(),
+			"fallbacks": r.Fallbacks, "pools": r.Pools, "machine": machine(),
 		})
 	}
 	var b strings.Builder
@@ -46,6 +46,8 @@ func containerInfo(_ context.Context, c *cli.Command, e *engine.Engine) error {
 	fmt.Fprintf(w, "root digest\t%s\n", r.RootDigest)
 	fmt.Fprintf(w, "compiler\t%s revision %d, %s\n", k.TOC.Compiler.Name, k.TOC.Compiler.Revision, k.TOC.Compiler.Options)
 	fmt.Fprintf(w, "would run\t%d threads, kernels %s, arena %s\n", o.Threads, o.Kernels, jnscli.Size(uint64(r.ArenaBytes)))
+	fmt.Fprintf(w, "prompts on\t%s: processors %s\n", r.Pools.Prefill.Name, r.Pools.Prefill.Processors)
+	fmt.Fprintf(w, "decoding on\t%s: processors %s (%s)\n", r.Pools.Decode.Name, r.Pools.Decode.Processors, r.Pools.Decode.Why)
 	for _, f := range r.Fallbacks {
 		fmt.Fprintf(w, "not accelerated\t%s: %s\n", f.Tensor, f.Reason)
 	}

@@ -60,8 +60,9 @@ type crews struct {
 	phases [2]phase // of prompts, of decoding
 	teams  []*sched.Team
 
-	file string // where choices are kept, "" nowhere
-	kept keptChoices
+	file     string // where choices are kept, "" nowhere
+	kept     keptChoices
+	measured [2]int // what earlier runs had measured, by phase
 }
 
 // phase is one of the two kinds of runs.
@@ -140,9 +141,8 @@ func (c *crews) Took(rows int, took time.Duration) {
 	if !p.trial.Took(took.Seconds() / float64(rows)) {
 		return
 	}
-	i, _ := p.trial.Choice()
 	p.why = fmt.Sprintf("measured: the fastest of %d", len(p.crews))
-	c.keep(phaseOf(rows), p.crews[i].String())
+	c.keep()
 	c.dismiss()
 }
 
@@ -183,6 +183,12 @@ func (c *crews) one() *sched.Pool {
 }
 
 func (c *crews) close() {
+	for i := range c.phases {
+		if _, trying := c.phases[i].trial.Choice(); trying && c.phases[i].trial.Measured() > c.measured[i] {
+			c.keep()
+			break
+		}
+	}
 	for _, t := range c.teams {
 		t.Close()
 	}
@@ -190,13 +196,20 @@ func (c *crews) close() {
 
 // keptChoices is the file in which the fastest crews of a machine and a model are kept.
 type keptChoices struct {
-	Version int    `json:"version"`
-	Key     string `json:"key"` // machine, model and what else the choice depends on
-	Prefill string `json:"prefill,omitempty"`
-	Decode  string `json:"decode,omitempty"`
+	Version int       `json:"version"`
+	Key     string    `json:"key"` // machine, model and what else the choice depends on
+	Prefill keptTrial `json:"prefill"`
+	Decode  keptTrial `json:"decode"`
 }
 
-const keptVersion = 1
+// keptTrial is the choice of a phase, or how far the trial has come.
+type keptTrial struct {
+	Choice   string    `json:"choice,omitempty"`
+	Seconds  []float64 `json:"seconds_per_token,omitempty"`
+	Measured int       `json:"measured,omitempty"`
+}
+
+const keptVersion = 2
 
 // remember takes the choices of earlier runs from dir, and keeps those of this one there. model and set say what is run.
 func (c *crews) remember(dir, model, set string) {
@@ -222,24 +235,29 @@ func (c *crews) remember(dir, model, set string) {
 	if err != nil || json.Unmarshal(b, &kept) != nil || kept.Version != keptVersion || kept.Key != key {
 		return // measured anew and written over
 	}
-	for i, name := range []string{kept.Prefill, kept.Decode} {
+	for i, was := range []keptTrial{kept.Prefill, kept.Decode} {
 		p := &c.phases[i]
-		if k := slices.IndexFunc(p.crews, func(crew sched.Crew) bool { return crew.String() == name }); k >= 0 && len(p.crews) > 1 {
+		p.trial.Resume(was.Seconds, was.Measured)
+		c.measured[i] = p.trial.Measured()
+		if k := slices.IndexFunc(p.crews, func(crew sched.Crew) bool { return crew.String() == was.Choice }); k >= 0 && len(p.crews) > 1 {
 			p.trial, p.why = sched.NewTrial(len(p.crews), k), fmt.Sprintf("measured in an earlier run: the fastest of %d", len(p.crews))
 		}
 	}
 	c.kept = kept
 }
 
-// keep writes a choice down. A failure only means that the next run measures again.
-func (c *crews) keep(phase int, name string) {
+// keep writes down what has been found. A failure only means that the next run measures again.
+func (c *crews) keep() {
 	if c.file == "" {
 		return
 	}
-	if phase == prompts {
-		c.kept.Prefill = name
-	} else {
-		c.kept.Decode = name
+	for i, k := range []*keptTrial{&c.kept.Prefill, &c.kept.Decode} {
+		p := &c.phases[i]
+		if best, trying := p.trial.Choice(); trying {
+			*k = keptTrial{Seconds: p.trial.Times(), Measured: p.trial.Measured()}
+		} else if len(p.crews) > 1 {
+			*k = keptTrial{Choice: p.crews[best].String(), Seconds: p.trial.Times()}
+		}
 	}
 	b, err := json.Marshal(c.kept)
 	if err != nil || os.MkdirAll(filepath.Dir(c.file), 0o755) != nil {

@@ -45,12 +45,15 @@ func TestNoBitDependsOnWhoWorks(t *testing.T) {
 	require.Equal(t, "auto", r.Pools.Policy)
 	unlike(t)
 	for _, policy := range Schedules() {
-		for _, threads := range []int{0, 2, 3} {
+		for _, threads := range []int{0, 3} { // the second is more than many machines have
+			if threads != 0 && policy != "auto" {
+				continue
+			}
 			got, r, _ := longRun(t, path, Options{Context: 512, Threads: threads, Schedule: policy})
 			require.Equal(t, want, got, "%s, %d threads", policy, threads)
 			require.Equal(t, policy, r.Pools.Policy)
 			require.Equal(t, max(r.Pools.Prefill.Workers, r.Pools.Decode.Workers), r.Threads)
-			if policy == "big" && threads < 3 {
+			if policy == "big" {
 				require.Equal(t, "1 × fast", r.Pools.Decode.Name)
 			}
 		}
@@ -78,9 +81,12 @@ func TestFastestPoolIsMeasuredOnceAndKept(t *testing.T) {
 		}
 		return e.Receipt().Pools.Decode
 	}
-	r := decode(3)
+	r := decode(0)
 	require.Equal(t, "to begin with; not yet measured", r.Why)
 	require.NoDirExists(t, dir)
+	r = decode(3)
+	require.Equal(t, "to begin with; not yet measured", r.Why)
+	require.DirExists(t, dir, "the next run goes on")
 	r = decode(40)
 	require.Contains(t, r.Why, "measured: the fastest of ")
 	require.GreaterOrEqual(t, len(r.Tried), 2)
@@ -96,7 +102,7 @@ func TestFastestPoolIsMeasuredOnceAndKept(t *testing.T) {
 	again := decode(1)
 	require.Contains(t, again.Why, "measured in an earlier run")
 	require.Equal(t, r.Name, again.Name)
-	for _, damage := range []string{"", "{", `{"version":1,"key":"another"}`, `{"version":2}`, strings.Repeat(" ", 1<<20)} {
+	for _, damage := range []string{"", "{", `{"version":1,"key":"another"}`, `{"version":3}`, strings.Repeat(" ", 1<<20)} {
 		require.NoError(t, os.WriteFile(kept(), []byte(damage), 0o644))
 		require.Equal(t, "to begin with; not yet measured", decode(1).Why)
 	}

@@ -212,6 +212,20 @@ func TestTrialFindsTheFastest(t *testing.T) {
 		require.Equal(t, c.want, got)
 		require.InDeltaSlice(t, c.times, trial.Times(), 1e-9)
 	}
+	whole, parted := NewTrial(2, -1), NewTrial(2, -1)
+	for n := range 12 {
+		resumed := NewTrial(2, -1)
+		resumed.Resume(parted.Times(), parted.Measured())
+		parted = resumed
+		time := []float64{5, 4}[n%2] + float64(n)/100
+		require.Equal(t, whole.Took(time), parted.Took(time))
+	}
+	require.Equal(t, whole, parted)
+	for _, bad := range [][]float64{nil, {1}, {1, -1}, {1, math.NaN()}, {1, math.Inf(1)}} {
+		trial := NewTrial(2, -1)
+		trial.Resume(bad, 7)
+		require.Zero(t, trial.Measured(), "%v", bad)
+	}
 	for _, trial := range []*Trial{NewTrial(1, -1), NewTrial(3, 0)} {
 		got, measured := trial.Choice()
 		require.Zero(t, got)
