@@ -77,7 +77,8 @@ var moreForms = map[string]form{
 		}
 		return experts(expertForm{sigmoid: true, renormalise: true, activate: clampedGate})(r, l, x)
 	}}},
-	"cohere2moe": {layerNorm: true, whole: besides},
+	"nemotron_h_moe+layers": {freqs: still, mix: &mix{mixer: nemotronLayers, second: none}},
+	"cohere2moe":            {layerNorm: true, whole: besides},
 }
 
 // alternating is one window in even layers and another in odd ones.
@@ -259,4 +260,22 @@ func besides(r *reference, token, pos int) []float64 {
 		x = add(add(x, r.attend(l, pos, n)), y)
 	}
 	return scaled(r.mul("output", r.norm("output_norm", x)), 0.5)
+}
+
+// nemotronLayers choose three experts in one layer and two in the next.
+func nemotronLayers(r *reference, l, pos int, x []float64) []float64 {
+	p, n := fmt.Sprintf("blk.%d.", l), int(r.m.experts)
+	switch l {
+	case 0:
+		return mamba2(r, l, pos, x)
+	case 1:
+		return r.attend(l, pos, x)
+	}
+	ids, weights := expertForm{sigmoid: true, renormalise: true, scale: 2.5}.choose(r.mul(p+"ffn_gate_inp", x), r.get(p+"exp_probs_b.bias"), 5-l)
+	out := r.mul(p+"ffn_down_shexp", each(r.mul(p+"ffn_up_shexp", x), reluSquared))
+	for i, e := range ids {
+		h := each(r.expert(p+"ffn_up_exps.weight", e, x, n), reluSquared)
+		out = add(out, scaled(r.expert(p+"ffn_down_exps.weight", e, h, n), weights[i]))
+	}
+	return out
 }

@@ -199,6 +199,33 @@ var more = map[string]func(m *model){
 			}
 		})
 	},
+	"nemotron_h_moe+layers": func(m *model) { // layers with their own number and width of experts
+		m.set("attention.layer_norm_epsilon", 1e-5)
+		m.perLayerKV = []uint32{0, 2, 0, 0}
+		m.perLayerFF = []uint32{0, 0, m.ff, m.ff}
+		m.ssm(2*m.embd, 32, 8, 2)
+		m.set("expert_shared_feed_forward_length", m.ff)
+		m.mixture(moe{gating: 2, bias: true, renormalise: true, scale: 2.5})
+		m.change("expert_used_count", []int32{0, 0, 3, 2})
+		m.change("expert_feed_forward_length", []int32{0, 0, 96, 64})
+		m.each2(func(i uint32, p string) {
+			m.norm(p+"attn_norm", false)
+			switch i {
+			case 0:
+				m.mamba2(p)
+			case 1:
+				m.attention(p)
+			default:
+				width := []uint32{96, 64}[i-2]
+				m.mat32(p+"ffn_gate_inp.weight", 3, m.embd, m.experts)
+				m.vec(p+"exp_probs_b.bias", 0, 0.3, m.experts)
+				m.mat(p+"ffn_up_exps.weight", 1, m.embd, width, m.experts)
+				m.mat(p+"ffn_down_exps.weight", 1, width, m.embd, m.experts)
+				m.mat(p+"ffn_up_shexp.weight", 1, m.embd, m.ff)
+				m.mat(p+"ffn_down_shexp.weight", 1, m.ff, m.embd)
+			}
+		})
+	},
 	"mistral4":      func(m *model) { mixtures["deepseek2"](m) },
 	"deepseek2-ocr": func(m *model) { mixtures["deepseek"](m) },
 	"deepseek32":    indexed,

@@ -33,7 +33,7 @@ func (b *Builder) deepseek(gating uint8, scaled bool) {
 		l.Scale = float32(m * m / math.Sqrt(float64(l.Key)))
 	}
 	l.Table = b.RopeTable(r)
-	l.Temper = b.temper()
+	l.Temper = b.temperLength()
 	if (b.NLayer == 47 || b.NLayer == 48) && b.NVocab == 154880 {
 		gating = format.RouteSigmoid
 	}

@@ -12,7 +12,7 @@ var _ = register("grok", grok)
 func grok(b *Builder) {
 	r := b.Rotation()
 	r.BetaFast = b.Nonzero("rope.scaling.yarn_beta_fast", 8)
-	b.refuse("attention.temperature_length")
+	// llama.cpp reads attention.temperature_length and does not use it; no more does this.
 	a := Attn{Rope: b.RopeTable(r), NeoX: true, Scale: float32(b.Nonzero("attention.output_scale", 0.08838834764831845)), SoftCap: float32(b.Nonzero("attn_logit_softcapping", 30))}
 	width := b.FF()
 	if v := b.bounded("expert_feed_forward_length", 0, 0, maxWidth); v != 0 {

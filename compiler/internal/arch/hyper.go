@@ -19,9 +19,10 @@ type Hyper struct {
 	LayerEps float32 // of layer norms
 
 	heads, kvHeads, ff []uint32 // per layer
+	used, expertFF     []uint32 // the same: chosen experts, and their hidden width or 0
 	HeadDim            uint32
 	ValDim             uint32
-	NExpert, NUsed     uint32
+	NExpert, NUsed     uint32 // NUsed: the most of any layer
 }
 
 // Bounds that no model reaches, so that sizes derived from hyperparameters cannot overflow.
@@ -163,7 +164,9 @@ func (b *Builder) readHyper() {
 	b.HeadDim = b.headDim("attention.key_length")
 	b.ValDim = b.headDim("attention.value_length")
 	b.NExpert = b.bounded("expert_count", 0, 0, maxExpert)
-	b.NUsed = b.bounded("expert_used_count", 0, 0, maxExpert)
+	b.used = b.perLayer("expert_used_count", nil, maxExpert)
+	b.expertFF = b.perLayer("expert_feed_forward_length", nil, maxWidth)
+	b.NUsed = slices.Max(b.used)
 	if b.NUsed > b.NExpert || b.NExpert > 0 && b.NUsed == 0 {
 		b.corrupt("key %q is %d of %d experts", b.key("expert_used_count"), b.NUsed, b.NExpert)
 	}
@@ -193,6 +196,9 @@ func (b *Builder) Heads() uint32 { return b.heads[max(b.layer, 0)] }
 
 // KVHeads is the number of key-value heads of the current layer.
 func (b *Builder) KVHeads() uint32 { return b.kvHeads[max(b.layer, 0)] }
+
+// Used is the number of experts that the current layer chooses.
+func (b *Builder) Used() uint32 { return b.used[max(b.layer, 0)] }
 
 // FF is the width of the feed-forward part of the current layer.
 func (b *Builder) FF() uint32 { return b.ff[max(b.layer, 0)] }

@@ -27,7 +27,7 @@ func llama(b *Builder) {
 
 // ExpertFF is the hidden width of an expert: its own key, or the common feed-forward width.
 func (b *Builder) ExpertFF() uint32 {
-	if v := b.bounded("expert_feed_forward_length", 0, 0, maxWidth); v != 0 {
+	if v := b.expertFF[max(b.layer, 0)]; v != 0 {
 		return v
 	}
 	return b.FF()

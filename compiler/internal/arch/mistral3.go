@@ -40,6 +40,15 @@ func (b *Builder) temper() *format.TemperParams {
 	return b.temperBy(scale, b.bounded("rope.scaling.original_context_length", uint64(b.Context), 1, math.MaxUint32), 0)
 }
 
+// temperLength is temper with a length of its own, where the file gives one.
+func (b *Builder) temperLength() *format.TemperParams {
+	scale, length := b.Float("attention.temperature_scale", 0), b.bounded("attention.temperature_length", 0, 0, math.MaxUint32)
+	if scale == 0 || length == 0 {
+		return b.temper()
+	}
+	return b.temperBy(scale, length, 0)
+}
+
 // temperBy is 1 + scale·ln(1 + ⌊(position + offset)/step⌋).
 func (b *Builder) temperBy(scale float64, step, offset uint32) *format.TemperParams {
 	p := &format.TemperParams{Step: step, Offset: offset}

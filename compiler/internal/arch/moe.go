@@ -105,14 +105,18 @@ func (b *Builder) Experts(x Value, m Moe) Value {
 // route chooses experts by the router's logits.
 func (b *Builder) route(logits Value, m Moe) Value {
 	p := &format.RouteParams{
-		Func: m.Func, Experts: b.NExpert, Top: b.NUsed, Renormalise: m.Renormalise, MinSum: minWeightSum, Scale: m.Scale, Groups: 1, TopGroups: 1,
+		Func: m.Func, Experts: b.NExpert, Top: b.Used(), Renormalise: m.Renormalise, MinSum: minWeightSum, Scale: m.Scale, Groups: 1, TopGroups: 1,
 	}
 	if p.Scale == 0 {
 		p.Scale = 1
 	}
+	if p.Top == 0 {
+		b.corrupt("layer %d has experts, but key %q says that it chooses none", b.layer, b.key("expert_used_count"))
+		p.Top = 1
+	}
 	if g := b.bounded("expert_group_count", 0, 0, uint64(b.NExpert)); g > 1 {
 		p.Groups, p.TopGroups = g, b.bounded("expert_group_used_count", 0, 1, uint64(g))
-		if b.NExpert%g != 0 || b.NExpert/g < 2 || p.TopGroups*(b.NExpert/g) < b.NUsed {
+		if b.NExpert%g != 0 || b.NExpert/g < 2 || p.TopGroups*(b.NExpert/g) < p.Top {
 			b.corrupt("%d of %d groups of %d experts make no sense", p.TopGroups, g, b.NExpert)
 		}
 	}
@@ -123,7 +127,7 @@ func (b *Builder) route(logits Value, m Moe) Value {
 		}
 		bias = b.Vector(name, b.NExpert)
 	}
-	return b.add(Node{Params: p, In: []Value{logits}, W: []*gguf.Tensor{bias}, Name: "route", Width: b.NUsed})
+	return b.add(Node{Params: p, In: []Value{logits}, W: []*gguf.Tensor{bias}, Name: "route", Width: p.Top})
 }
 
 func (b *Builder) expertTensor(name string, part int, cols, rows uint32) *gguf.Tensor {
