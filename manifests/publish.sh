@@ -1,13 +1,32 @@
 #!/usr/bin/env bash
-# publish.sh [MODELS]: writes the published manifests anew: compiles every model for every target family, proves each container against its source and describes it. With
-# BENCH=1 speed and memory are measured too, for the targets that this machine can run well: only on a machine that does nothing else. Without it what was measured before
-# stays as long as a container is the same. MODELS is where make models put the three real models; those that are not there keep their manifests.
+# publish.sh [MODELS]: writes the published manifests anew: compiles every model for every target family, proves each container against its source and describes it.
+# BENCH=1 measures too, on a machine that does nothing else: the real models beside llama.cpp (PAIRS alternating pairs, default 5) for the target that suits this machine, the
+# small ones and target portable, which is scalar, by themselves. Without it what was measured before stays as long as a container is the same. MODELS is where make models
+# put the three real models; those that are not there keep their manifests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 models=${1:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 targets="portable x86-64-v4 arm64-i8mm"
+case $(uname -m) in
+x86_64) suits=x86-64-v4 ;; # its layouts are those of every x86-64 target
+*) suits=arm64-i8mm ;;
+esac
+
+# measure GGUF CONTAINER TARGET: figures in JSON; fails for a target that this machine is not.
+measure() {
+	case $3 in
+	"$suits")
+		case $1 in
+		testdata/*) bin/jns-run bench "$2" -p 128 -n 64 --json --no-probe ;;
+		*) go run ./cmd/internal/peer -json -target "$3" -threads "$(nproc)" -pairs "${PAIRS:-5}" -jnsc bin/jnsc -jns-run bin/jns-run "$1" ;;
+		esac
+		;;
+	portable) bin/jns-run bench "$2" -p 4 -n 4 -r 1 --json --no-probe ;;
+	*) return 1 ;;
+	esac
+}
 
 # model FILE LICENCE ATTRIBUTION REPOSITORY REVISION DESCRIPTION
 model() {
@@ -21,8 +40,7 @@ model() {
 	mkdir "$work/one"
 	for target in $targets; do
 		bin/jnsc compile "$file" --target "$target" -o "$work/one/$name.$target.jns" >/dev/null
-		if [ -n "${BENCH:-}" ] && [ "$target" != arm64-i8mm ]; then
-			bin/jns-run bench "$work/one/$name.$target.jns" -p 256 -n 64 --json >"$work/$name.$target.bench"
+		if [ -n "${BENCH:-}" ] && measure "$file" "$work/one/$name.$target.jns" "$target" >"$work/$name.$target.bench"; then
 			bench+=(--bench "$work/$name.$target.bench")
 		fi
 	done

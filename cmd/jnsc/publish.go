@@ -40,7 +40,7 @@ func publishCommand() *cli.Command {
 			&cli.StringFlag{Name: "revision", Usage: "which revision of it"},
 			&cli.StringSliceFlag{Name: "at", Usage: "`ADDRESS` where the container can be had; one that ends in / is a directory"},
 			&cli.StringSliceFlag{Name: "source-at", Usage: "`ADDRESS` where the source can be had; one that ends in / is a directory"},
-			&cli.StringSliceFlag{Name: "bench", Usage: "output `FILE` of jns-run bench --json for one of the containers"},
+			&cli.StringSliceFlag{Name: "bench", Usage: "output `FILE` of jns-run bench --json for one of the containers, or of cmd/internal/peer -json -target T"},
 			&cli.StringFlag{Name: "key", Usage: "minisign private key `FILE` to sign with"},
 			&cli.DurationFlag{Name: "expires", Usage: "the signature is refused after so long (0: never)"},
 			&cli.BoolFlag{Name: "export", Usage: "write SLSA statement and model signature too"},
@@ -58,7 +58,7 @@ type publisher struct {
 	out      string
 	sources  []string // GGUF files at hand
 	sums     map[string]*digested
-	measured map[string][]manifests.Measure // by root digest
+	measured map[string][]manifests.Measure // by root digest, or by source and target
 	key      *minisign.PrivateKey
 	export   *manifests.Signer
 }
@@ -201,6 +201,9 @@ func (p *publisher) readBench(path string) error {
 	if err := json.Unmarshal(b, &doc); err != nil {
 		return err
 	}
+	if doc["rows"] != nil {
+		return p.readPeer(b)
+	}
 	if err := errors.Join(json.Unmarshal(doc["receipt"], &receipt), json.Unmarshal(doc["machine"], &machine)); err != nil {
 		return fmt.Errorf("this is no output of jns-run bench --json: %w", err)
 	}
@@ -226,6 +229,60 @@ func (p *publisher) readBench(path string) error {
 	p.measured[receipt.Root] = append(p.measured[receipt.Root], m)
 	return nil
 }
+
+// readPeer takes the figures out of the JSON of cmd/internal/peer, which measured one model beside another program: one measurement for each number of threads.
+func (p *publisher) readPeer(b []byte) error {
+	var doc struct {
+		Machine, Target string
+		Pairs           int
+		Rows            []struct {
+			Model, What string
+			Threads     int
+			Ours        float64                  `json:"ours_median"`
+			Ratio       struct{ Median float64 } `json:"ratio"`
+		}
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return err
+	}
+	if doc.Target == "" {
+		return jnscli.Usagef("the report names no target; run cmd/internal/peer with -target")
+	}
+	type of struct {
+		model   string
+		threads int
+	}
+	found, order := map[of]*manifests.Measure{}, []of{}
+	counts := map[of][2]int{}
+	for _, r := range doc.Rows {
+		at := of{r.Model, r.Threads}
+		m := found[at]
+		if m == nil {
+			m = &manifests.Measure{Machine: doc.Machine, Threads: r.Threads, Peer: "llama.cpp"}
+			found[at], order = m, append(order, at)
+		}
+		n, c := 0, counts[at]
+		switch {
+		case r.What == "rss-bench":
+			m.PeakRSS = uint64(r.Ours * (1 << 20))
+		case scan(r.What, "pp%d", &n):
+			m.PrefillTPS, m.PrefillRatio, c[0] = round4(r.Ours), round4(r.Ratio.Median), n
+		case scan(r.What, "tg%d", &n):
+			m.DecodeTPS, m.DecodeRatio, c[1] = round4(r.Ours), round4(r.Ratio.Median), n
+		}
+		counts[at] = c
+	}
+	slices.SortStableFunc(order, func(a, b of) int { return b.threads - a.threads }) // the row of MODELS.md shows the first
+	for _, at := range order {
+		m := found[at]
+		m.Command = fmt.Sprintf("go run ./cmd/internal/peer -target %s -threads %d -pairs %d -p %d -n %d", doc.Target, at.threads, doc.Pairs, counts[at][0], counts[at][1])
+		key := at.model + " " + doc.Target
+		p.measured[key] = append(p.measured[key], *m)
+	}
+	return nil
+}
+
+func scan(s, format string, n *int) bool { _, err := fmt.Sscanf(s, format, n); return err == nil }
 
 // round4 keeps four figures: more are noise.
 func round4(v float64) float64 {
@@ -265,7 +322,7 @@ func (p *publisher) manifest(ctx context.Context, path string) (*manifests.Manif
 			Repository: p.c.String("repository"), Revision: p.c.String("revision"), Licence: p.c.String("licence"), Attribution: p.c.String("attribution"),
 		},
 		Compiler:  manifests.Compiler{Name: c.TOC.Compiler.Name, Revision: c.TOC.Compiler.Revision, Options: c.TOC.Compiler.Options, Version: p.c.Root().Version},
-		Container: *k, Memory: memoryFacts(c), Measured: p.measured[k.Root.String()],
+		Container: *k, Memory: memoryFacts(c),
 	}
 	if m.Name == "" {
 		m.Name = modelName(path, m.Target)
@@ -282,6 +339,8 @@ func (p *publisher) manifest(ctx context.Context, path string) (*manifests.Manif
 	if err != nil {
 		return nil, err
 	}
+	// What was measured beside another program says more, and comes first.
+	m.Measured = append(p.measured[strings.TrimSuffix(m.Source.Files[0].File, ".gguf")+" "+m.Target], p.measured[k.Root.String()]...)
 	m.Container.At = places(p.c.StringSlice("at"), file)
 	bars := progress.New()
 	_, err = compiler.Verify(ctx, compiler.VerifyOptions{

@@ -190,6 +190,44 @@ func TestPublishRefusesWhatIsNotTrue(t *testing.T) {
 	require.Equal(t, jnscli.ExitVerify, classes.Code(err))
 }
 
+// TestMeasurementsGoIntoTheManifestOfTheirContainer: a report of both programs beside each other, and a model or target that is another one.
+func TestMeasurementsGoIntoTheManifestOfTheirContainer(t *testing.T) {
+	dir, _ := publishTiny(t, "jns-tiny", "portable")
+	report := filepath.Join(t.TempDir(), "peer.json")
+	write := func(model, target string) {
+		require.NoError(t, os.WriteFile(report, []byte(`{"machine":"a machine","target":"`+target+`","pairs":7,"reps":2,"rows":[
+			{"model":"`+model+`","what":"first","threads":2,"ours_median":9,"ratio":{"median":0.1}},
+			{"model":"`+model+`","what":"pp512","threads":1,"ours_median":1000,"ratio":{"median":7}},
+			{"model":"`+model+`","what":"pp512","threads":2,"ours_median":2434.4444,"ratio":{"median":6.7612345}},
+			{"model":"`+model+`","what":"tg128","threads":2,"ours_median":345,"ratio":{"median":2.14}},
+			{"model":"`+model+`","what":"rss-bench","threads":2,"ours_median":100.5,"ratio":{"median":0.9}}]}`), 0o666))
+	}
+	measured := func() []manifests.Measure {
+		_, err := call("publish", dir, "--source", tinyDir, "--bench", report)
+		require.NoError(t, err)
+		text, err := os.ReadFile(filepath.Join(dir, "jns-tiny.portable.json"))
+		require.NoError(t, err)
+		m, err := manifests.Parse(text)
+		require.NoError(t, err)
+		return m.Measured
+	}
+	write("jns-tiny", "x86-64-v4")
+	require.Empty(t, measured())
+	write("jns-tiny-moe", "portable")
+	require.Empty(t, measured())
+	write("jns-tiny", "portable")
+	list := measured()
+	require.Len(t, list, 2)
+	require.Equal(t, manifests.Measure{
+		Machine: "a machine", Command: "go run ./cmd/internal/peer -target portable -threads 2 -pairs 7 -p 512 -n 128", Threads: 2,
+		PeakRSS: 100.5 * (1 << 20), PrefillTPS: 2434, DecodeTPS: 345, Peer: "llama.cpp", PrefillRatio: 6.761, DecodeRatio: 2.14,
+	}, list[0])
+	require.Equal(t, 7.0, list[1].PrefillRatio)
+	write("jns-tiny", "")
+	_, err := call("publish", dir, "--source", tinyDir, "--bench", report)
+	require.ErrorContains(t, err, "-target")
+}
+
 func TestModelNamesArePlain(t *testing.T) {
 	for path, want := range map[string]string{
 		"a/SmolLM2-135M-Instruct-Q4_1.portable.jns": "smollm2-135m-instruct-q4_1",

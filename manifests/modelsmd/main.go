@@ -18,7 +18,8 @@ written by ` + "`jnsc publish`" + ` (` + "`make published`" + `). ` + "`jnsc rep
 
 "needs" is what a run holds in memory at least: vectors, dense matrices, arena, keys and values of 4096 positions
 or as many as the model was trained for. Peak RSS and speeds are medians of
-` + "`jns-run bench --json`" + ` on the machine named. A dash: not measured.
+` + "`jns-run bench --json`" + ` on the machine named; ratios are ours to llama.cpp's on the same file and threads, in alternation (` + "`make bench-peer`" + `). Target portable is the
+scalar definition of the arithmetic. The manifest has each measurement's command. A dash: not measured.
 
 `
 

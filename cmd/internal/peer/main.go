@@ -188,7 +188,7 @@ func bench(ctx context.Context, o options) (met bool, err error) {
 			return false, err
 		}
 	}
-	rep := report{SystemInfo: info, Machine: cpu, Pairs: o.pairs, Reps: o.reps}
+	rep := report{SystemInfo: info, Machine: cpu, Target: o.target, Pairs: o.pairs, Reps: o.reps}
 	if !o.json {
 		rep.printHead(os.Stdout)
 	}

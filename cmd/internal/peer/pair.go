@@ -98,6 +98,7 @@ func (r row) print(w io.Writer) {
 type report struct {
 	Machine    string `json:"machine"`
 	SystemInfo string `json:"peer_system_info"`
+	Target     string `json:"target,omitempty"` // of jnsc, if one was asked for
 	Pairs      int    `json:"pairs"`
 	Reps       int    `json:"reps"`
 	Rows       []row  `json:"rows"`
