@@ -46,6 +46,10 @@ type memoryPlan struct {
 // baseMemory is what a process takes that has read no weights.
 var baseMemory uint64 = 28 << 20 // a variable for tests of small models
 
+// sparePart: one of so many parts of the memory stays free. What the kernel counts beside the process's pages (tables, read-ahead of the mapping) would make it take mapped weights
+// away where a control group's limit is the grant, and they would be read again and again.
+const sparePart = 64
+
 // streamRoom is the number of largest dense slots that have frames when dense matrices do not fit: one in use, the others being read.
 const streamRoom = 4
 
@@ -58,7 +62,7 @@ const (
 
 // planMemory decides what of a container stays in memory. places is nil if everything does. asked: the user granted exactly that much.
 func planMemory(c *format.Container, o Options, memory uint64, asked bool) (memoryPlan, []expert.Place, expert.Plan, uint32, error) {
-	p := memoryPlan{Granted: memory, Arena: arenaBytes(c.Program, o, o.Batch), KV: kvBytes(c.Program, o.Context, o.KV == KVQ8), Base: baseMemory}
+	p := memoryPlan{Granted: memory, Arena: arenaBytes(c.Program, o, o.Batch), KV: kvBytes(c.Program, o.Context, o.KV == KVQ8), Base: baseMemory + memory/sparePart}
 	if memory == 0 {
 		return p, nil, expert.Plan{}, 0, nil
 	}
