@@ -192,6 +192,7 @@ func (p *publisher) readBench(path string) error {
 		Root    string `json:"root_digest"`
 		Set     string `json:"kernel_set"`
 		Threads int    `json:"threads"`
+		Kernels map[string]json.RawMessage
 	}
 	var machine struct {
 		CPU string `json:"cpu"`
@@ -211,6 +212,13 @@ func (p *publisher) readBench(path string) error {
 		if err := json.Unmarshal(doc["peak_rss_bytes"], &rss); err != nil {
 			return err
 		}
+	}
+	scalar := len(receipt.Kernels) > 0
+	for name := range receipt.Kernels {
+		scalar = scalar && strings.HasSuffix(name, "_scalar")
+	}
+	if scalar { // what ran, not what the machine has
+		receipt.Set = "scalar"
 	}
 	m := manifests.Measure{Machine: machine.CPU + ", " + machine.OS, Kernels: receipt.Set, Threads: receipt.Threads, PeakRSS: rss}
 	var n, g int
