@@ -1,10 +1,10 @@
 // Command peer measures llama.cpp and our runtime beside each other on this machine: prefill, decoding, time to the first token, memory.
 //
-//	go run ./cmd/internal/peer [-pairs 7] [-threads 1,2] [-models DIR | files…] [-types all|Q8_0,… [-types-dir DIR]] [-quick] [-json] [-check]
+//	go run ./cmd/internal/peer [-pairs 7] [-threads 1,2] [-models DIR | files…] [-types all|Q8_0,… [-types-dir DIR]] [-third PROGRAM] [-quick] [-json] [-check]
 //
 // Both run the same file with the same threads, in alternation, so that what else the machine does meets both. The peer is built by
 // build/build.sh with this machine's flags; a peer that lacks a feature of the processor is refused, because beating it would say nothing.
-// pair.go holds the arithmetic, features.go the check, run.go the runs, types.go the files of
+// pair.go holds the arithmetic, third.go the comparison with a third program, features.go the check, run.go the runs, types.go the files of
 // one model in every type. The program must not know containers or models: it runs commands.
 package main
 
@@ -30,6 +30,7 @@ type options struct {
 	threads       []int
 	models        []string
 	peer, jnsc    string
+	third         string
 	jnsRun        string
 	target, text  string
 	json, check   bool
@@ -72,6 +73,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&threads, "threads", "1,2", "thread counts")
 	f.StringVar(&dir, "models", modelsDir(), "directory of GGUF files, when none are named")
 	f.StringVar(&o.peer, "peer", "", "a built peer (default: build it, see build/build.sh)")
+	f.StringVar(&o.third, "third", "", "a third program that answers bench as the peer does, such as build/peer.c over ik_llama.cpp's libraries; measured in the same alternation")
 	f.StringVar(&o.jnsc, "jnsc", "", "a built jnsc (default: build it)")
 	f.StringVar(&o.jnsRun, "jns-run", "", "a built jns-run (default: build it)")
 	f.StringVar(&o.target, "target", "", "target of jnsc (default: its own)")

@@ -58,6 +58,7 @@ type row struct {
 	Unit    string    `json:"unit"`
 	Peer    []float64 `json:"peer"`
 	Ours    []float64 `json:"ours"`
+	Third   []float64 `json:"third,omitempty"` // of the third program, where one is measured
 
 	PeerMedian float64   `json:"peer_median"`
 	OursMedian float64   `json:"ours_median"`
@@ -65,6 +66,7 @@ type row struct {
 	Goal       float64   `json:"goal"`
 	AtLeast    bool      `json:"at_least"` // else at most
 	Met        bool      `json:"met"`
+	Lead       *lead     `json:"lead,omitempty"`
 }
 
 // finish computes what follows from the values. Peer and Ours must be equally long.
@@ -79,6 +81,7 @@ func (r row) finish() row {
 	} else {
 		r.Met = r.Ratio.Median <= r.Goal
 	}
+	r.compare()
 	return r
 }
 
@@ -90,8 +93,12 @@ func (r row) print(w io.Writer) {
 	if !r.Met {
 		verdict = "NOT MET"
 	}
-	fmt.Fprintf(w, "%-40s %-9s t%d  %10.2f %10.2f %-6s %6.2f [%.2f … %.2f]  %s %.4g %s\n", r.Model, r.What, r.Threads, r.PeerMedian, r.OursMedian, r.Unit,
+	fmt.Fprintf(w, "%-40s %-9s t%d  %10.2f %10.2f %-6s %6.2f [%.2f … %.2f]  %s %.4g %s", r.Model, r.What, r.Threads, r.PeerMedian, r.OursMedian, r.Unit,
 		r.Ratio.Median, r.Ratio.Low, r.Ratio.High, sign, r.Goal, verdict)
+	if r.Lead != nil {
+		fmt.Fprintf(w, "; %s", r.Lead)
+	}
+	fmt.Fprintln(w)
 }
 
 // report is everything.
@@ -111,7 +118,7 @@ func (r report) printHead(w io.Writer) {
 
 func (r report) met() bool {
 	for _, x := range r.Rows {
-		if !x.Met {
+		if !x.Met || x.Lead != nil && !x.Lead.Met {
 			return false
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"jns/cmd/internal/peer/child"
 )
 
 const info = "CPU : SSE3 = 1 | AVX = 1 | AVX2 = 1 | F16C = 0 | FMA = 1 | AVX512 = 1 | REPACK = 1 | "
@@ -96,4 +98,30 @@ func TestFlagsNameTheRunsAndModelsAreFoundSmallestFirst(t *testing.T) {
 		_, err := parse(bad)
 		require.Error(t, err, bad)
 	}
+}
+
+func TestTheLeadOverAThirdProgramIsLiveOrStored(t *testing.T) {
+	r := row{Model: "m", What: "pp512", Threads: 1, Peer: []float64{100, 50, 100}, Ours: []float64{400, 200, 400}, Third: []float64{200, 100, 200}, Goal: 3, AtLeast: true}.finish()
+	require.Equal(t, &lead{From: "live", Third: 2, Lead: 2, Goal: goalLead, Met: true}, r.Lead)
+	require.True(t, report{Rows: []row{r}}.met())
+	r = row{Model: "gemma-3-270m-Q4_K_M", What: "tg128", Threads: 2, Peer: []float64{1}, Ours: []float64{2}, Goal: 1.8, AtLeast: true}.finish()
+	require.True(t, r.Met)
+	require.Equal(t, "stored", r.Lead.From)
+	require.InDelta(t, 2/1.6, r.Lead.Lead, 1e-9)
+	require.False(t, report{Rows: []row{r}}.met(), "a lead below its goal is a goal that is not met")
+	require.Nil(t, row{Model: "gemma-3-270m-Q4_K_M", What: "first", Threads: 1, Peer: []float64{1}, Ours: []float64{0}}.finish().Lead)
+	require.Nil(t, row{Model: "gemma-3-270m-Q4_K_M", What: "pp512", Threads: 4, Peer: []float64{1}, Ours: []float64{0}}.finish().Lead)
+}
+
+func TestACrashOfThePeerIsNoMeasurement(t *testing.T) {
+	dir := t.TempDir()
+	peer := filepath.Join(dir, "peer")
+	// It is ended by a signal at its first run.
+	require.NoError(t, os.WriteFile(peer, []byte("#!/bin/sh\nif [ ! -e "+dir+"/ran ]; then touch "+dir+"/ran; kill -ILL $$; fi\nif [ \"$1\" = bad ]; then exit 3; fi\necho ok\n"), 0o700))
+	var r runner
+	res, err := r.again(t.Context(), func() (child.Result, error) { return child.Run(t.Context(), peer, "first") })
+	require.NoError(t, err)
+	require.Equal(t, "ok\n", string(res.Stdout))
+	_, err = r.again(t.Context(), func() (child.Result, error) { return child.Run(t.Context(), peer, "bad") })
+	require.Error(t, err)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -81,7 +82,9 @@ func (r runner) first(ctx context.Context, gguf, jns string, t int) (first, mem 
 	mem = row{What: "rss-first", Threads: t, Unit: "MiB", Goal: goalMemory}
 	threads := strconv.Itoa(t)
 	for i := -1; i < r.o.firstRuns; i++ {
-		p, err := child.Run(ctx, r.o.peer, "first", gguf, "-t", threads, "-x", r.o.text)
+		p, err := r.again(ctx, func() (child.Result, error) {
+			return child.Run(ctx, r.o.peer, "first", gguf, "-t", threads, "-x", r.o.text)
+		})
 		if err != nil {
 			return first, mem, err
 		}
@@ -108,10 +111,23 @@ func (r runner) speed(ctx context.Context, gguf, jns string, t int) ([]row, erro
 	mem := row{What: "rss-bench", Threads: t, Unit: "MiB", Goal: goalMemory}
 	work := []string{"-p", strconv.Itoa(r.o.prompt), "-n", strconv.Itoa(r.o.n), "-t", strconv.Itoa(t), "-r", strconv.Itoa(r.o.reps)}
 	for i := 0; i < r.o.pairs; i++ {
-		var p peerBench
-		pr, err := child.JSON(ctx, &p, r.o.peer, append([]string{"bench", gguf}, work...)...)
+		var p, third peerBench
+		pr, err := r.again(ctx, func() (child.Result, error) {
+			return child.JSON(ctx, &p, r.o.peer, append([]string{"bench", gguf}, work...)...)
+		})
 		if err != nil {
 			return nil, err
+		}
+		if r.o.third != "" {
+			if _, err := r.again(ctx, func() (child.Result, error) {
+				return child.JSON(ctx, &third, r.o.third, append([]string{"bench", gguf}, work...)...)
+			}); err != nil {
+				return nil, err
+			}
+			if len(third.Prompt) == 0 || len(third.Decode) == 0 {
+				return nil, fmt.Errorf("the third program measured nothing")
+			}
+			pp.Third, tg.Third = append(pp.Third, median(third.Prompt)), append(tg.Third, median(third.Decode))
 		}
 		var o map[string]json.RawMessage
 		or, err := child.JSON(ctx, &o, r.ours.Run, append(append([]string{"bench", jns}, work...), "--json", "--no-probe")...)
@@ -134,6 +150,19 @@ func (r runner) speed(ctx context.Context, gguf, jns string, t int) ([]row, erro
 		mem.Peer, mem.Ours = append(mem.Peer, mib(pr.RSS)), append(mem.Ours, mib(or.RSS))
 	}
 	return []row{pp, tg, mem}, nil
+}
+
+// again runs one of the other programs, and once more when a signal ended it: a crash of theirs is said and is no measurement.
+func (r runner) again(ctx context.Context, run func() (child.Result, error)) (child.Result, error) {
+	const most = 5
+	for i := 1; ; i++ {
+		res, err := run()
+		var e *child.Error
+		if err == nil || ctx.Err() != nil || i == most || !errors.As(err, &e) || e.Code != -1 {
+			return res, err
+		}
+		fmt.Fprintf(os.Stderr, "peer: run %d of %d: %v\n", i, most, err)
+	}
 }
 
 // oursValue takes {"pp512":{"tps_median":…}} apart.
