@@ -52,8 +52,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   16384(R8)
-	PREFETCHT0   2048(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VPSHUFB      Y6, Y1, Y6
@@ -82,8 +82,7 @@ block:
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 0, scale 1
-	PREFETCHT1   16448(R8)
-	PREFETCHT0   2112(R8)
+	PREFETCHT0   8256(R8)
 	VMOVDQU      192(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -106,8 +105,7 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   16512(R8)
-	PREFETCHT0   2176(R8)
+	PREFETCHT0   8320(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 28(R9), Y8
@@ -140,8 +138,7 @@ block:
 	VPBROADCASTD 48(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   16576(R8)
-	PREFETCHT0   2240(R8)
+	PREFETCHT0   8384(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -180,8 +177,8 @@ block:
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 1, scale 1
-	PREFETCHT1   16640(R8)
-	PREFETCHT0   2304(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      384(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -197,8 +194,7 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   16704(R8)
-	PREFETCHT0   2368(R8)
+	PREFETCHT0   8512(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 72(R9), Y8
@@ -238,8 +234,7 @@ block:
 	VPBROADCASTD 96(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   16768(R8)
-	PREFETCHT0   2432(R8)
+	PREFETCHT0   8576(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -257,8 +252,7 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   16832(R8)
-	PREFETCHT0   2496(R8)
+	PREFETCHT0   8640(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -295,8 +289,8 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   16896(R8)
-	PREFETCHT0   2560(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 120(R9), Y8
@@ -325,8 +319,7 @@ block:
 	VMOVDQU      832(R8), Y5
 
 	// sub-block 3, scale 0
-	PREFETCHT1   16960(R8)
-	PREFETCHT0   2624(R8)
+	PREFETCHT0   8768(R8)
 	VMOVDQU      704(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -355,8 +348,7 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   17024(R8)
-	PREFETCHT0   2688(R8)
+	PREFETCHT0   8832(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -386,8 +378,7 @@ block:
 	VPBROADCASTD 160(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   17088(R8)
-	PREFETCHT0   2752(R8)
+	PREFETCHT0   8896(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
@@ -402,8 +393,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   17152(R8)
-	PREFETCHT0   2816(R8)
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 172(R9), Y8
@@ -444,8 +435,7 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   17216(R8)
-	PREFETCHT0   2880(R8)
+	PREFETCHT0   9024(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VPSHUFB      Y6, Y1, Y6
@@ -474,8 +464,7 @@ block:
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 4, scale 1
-	PREFETCHT1   17280(R8)
-	PREFETCHT0   2944(R8)
+	PREFETCHT0   9088(R8)
 	VMOVDQU      960(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -498,8 +487,7 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   17344(R8)
-	PREFETCHT0   3008(R8)
+	PREFETCHT0   9152(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 220(R9), Y8
@@ -532,8 +520,8 @@ block:
 	VPBROADCASTD 240(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   17408(R8)
-	PREFETCHT0   3072(R8)
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -572,8 +560,7 @@ block:
 	VFMADD231PS  Y8, Y6, Y2
 
 	// sub-block 5, scale 1
-	PREFETCHT1   17472(R8)
-	PREFETCHT0   3136(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      1152(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -589,8 +576,7 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   17536(R8)
-	PREFETCHT0   3200(R8)
+	PREFETCHT0   9344(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 264(R9), Y8
@@ -630,8 +616,7 @@ block:
 	VPBROADCASTD 288(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   17600(R8)
-	PREFETCHT0   3264(R8)
+	PREFETCHT0   9408(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -649,8 +634,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   17664(R8)
-	PREFETCHT0   3328(R8)
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -687,8 +672,7 @@ block:
 	VPSIGNB      Y11, Y12, Y11
 	VPMADDUBSW   Y11, Y6, Y11
 	VPADDW       Y11, Y10, Y10
-	PREFETCHT1   17728(R8)
-	PREFETCHT0   3392(R8)
+	PREFETCHT0   9536(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSHUFB      Y6, Y1, Y6
 	VPBROADCASTD 312(R9), Y8
@@ -717,8 +701,7 @@ block:
 	VMOVDQU      1600(R8), Y5
 
 	// sub-block 7, scale 0
-	PREFETCHT1   17792(R8)
-	PREFETCHT0   3456(R8)
+	PREFETCHT0   9600(R8)
 	VMOVDQU      1472(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -747,8 +730,7 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   17856(R8)
-	PREFETCHT0   3520(R8)
+	PREFETCHT0   9664(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VPSHUFB      Y7, Y1, Y7
@@ -778,8 +760,8 @@ block:
 	VPBROADCASTD 352(R9), Y11
 	VPSIGNB      Y10, Y11, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   17920(R8)
-	PREFETCHT0   3584(R8)
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPSLLD       $0x01, Y5, Y11
 	VPSHUFB      Y6, Y0, Y6
@@ -794,8 +776,7 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   17984(R8)
-	PREFETCHT0   3648(R8)
+	PREFETCHT0   9792(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSHUFB      Y7, Y1, Y7
 	VPBROADCASTD 364(R9), Y8
@@ -1895,8 +1876,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y6, Y12
 	VPADDW       Y12, Y10, Y10
-	PREFETCHT1   16384(R8)
-	PREFETCHT0   2048(R8)
+	PREFETCHT1   32768(R8)
+	PREFETCHT0   8192(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
@@ -1941,8 +1922,7 @@ block:
 	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 0, scale 1
-	PREFETCHT1   16448(R8)
-	PREFETCHT0   2112(R8)
+	PREFETCHT0   8256(R8)
 	VMOVDQU      192(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
@@ -1980,8 +1960,7 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	PREFETCHT1   16512(R8)
-	PREFETCHT0   2176(R8)
+	PREFETCHT0   8320(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
@@ -2028,8 +2007,7 @@ block:
 	VPBROADCASTD 48(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   16576(R8)
-	PREFETCHT0   2240(R8)
+	PREFETCHT0   8384(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -2089,8 +2067,8 @@ block:
 	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 1, scale 1
-	PREFETCHT1   16640(R8)
-	PREFETCHT0   2304(R8)
+	PREFETCHT1   33024(R8)
+	PREFETCHT0   8448(R8)
 	VMOVDQU      384(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
@@ -2115,8 +2093,7 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   16704(R8)
-	PREFETCHT0   2368(R8)
+	PREFETCHT0   8512(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
 	VPSHUFB      Y10, Y11, Y10
@@ -2176,8 +2153,7 @@ block:
 	VPBROADCASTD 96(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   16768(R8)
-	PREFETCHT0   2432(R8)
+	PREFETCHT0   8576(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -2206,8 +2182,7 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   16832(R8)
-	PREFETCHT0   2496(R8)
+	PREFETCHT0   8640(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -2263,8 +2238,8 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   16896(R8)
-	PREFETCHT0   2560(R8)
+	PREFETCHT1   33280(R8)
+	PREFETCHT0   8704(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
 	VPSHUFB      Y10, Y11, Y10
@@ -2309,8 +2284,7 @@ block:
 	VMOVDQU      832(R8), Y5
 
 	// sub-block 3, scale 0
-	PREFETCHT1   16960(R8)
-	PREFETCHT0   2624(R8)
+	PREFETCHT0   8768(R8)
 	VMOVDQU      704(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -2354,8 +2328,7 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   17024(R8)
-	PREFETCHT0   2688(R8)
+	PREFETCHT0   8832(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -2399,8 +2372,7 @@ block:
 	VPBROADCASTD 160(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	PREFETCHT1   17088(R8)
-	PREFETCHT0   2752(R8)
+	PREFETCHT0   8896(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
 	VPSLLD       $0x01, Y5, Y12
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
@@ -2426,8 +2398,8 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	PREFETCHT1   17152(R8)
-	PREFETCHT0   2816(R8)
+	PREFETCHT1   33536(R8)
+	PREFETCHT0   8960(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
@@ -2487,8 +2459,7 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y6, Y12
 	VPADDW       Y12, Y10, Y10
-	PREFETCHT1   17216(R8)
-	PREFETCHT0   2880(R8)
+	PREFETCHT0   9024(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y8, Y6
 	VPSLLD       $0x02, Y9, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y12
@@ -2533,8 +2504,7 @@ block:
 	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 4, scale 1
-	PREFETCHT1   17280(R8)
-	PREFETCHT0   2944(R8)
+	PREFETCHT0   9088(R8)
 	VMOVDQU      960(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
@@ -2572,8 +2542,7 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	PREFETCHT1   17344(R8)
-	PREFETCHT0   3008(R8)
+	PREFETCHT0   9152(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7
@@ -2620,8 +2589,8 @@ block:
 	VPBROADCASTD 240(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   17408(R8)
-	PREFETCHT0   3072(R8)
+	PREFETCHT1   33792(R8)
+	PREFETCHT0   9216(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -2681,8 +2650,7 @@ block:
 	VFMADD231PS  Y8, Y6, Y1
 
 	// sub-block 5, scale 1
-	PREFETCHT1   17472(R8)
-	PREFETCHT0   3136(R8)
+	PREFETCHT0   9280(R8)
 	VMOVDQU      1152(R8), Y7
 	VPSRLD       $0x04, Y7, Y11
 	VPAND        dwords_avx2_03030303<>+0(SB), Y11, Y10
@@ -2707,8 +2675,7 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   17536(R8)
-	PREFETCHT0   3200(R8)
+	PREFETCHT0   9344(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
 	VPSHUFB      Y10, Y11, Y10
@@ -2768,8 +2735,7 @@ block:
 	VPBROADCASTD 288(R9)(R10*1), Y12
 	VPSIGNB      Y10, Y12, Y10
 	VPMADDUBSW   Y10, Y6, Y10
-	PREFETCHT1   17600(R8)
-	PREFETCHT0   3264(R8)
+	PREFETCHT0   9408(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y6
 	VPAND        dwords_avx2_f0f0f0f0<>+0(SB), Y5, Y5
 	VPOR         dwords_avx2_01010101<>+0(SB), Y5, Y5
@@ -2798,8 +2764,8 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   17664(R8)
-	PREFETCHT0   3328(R8)
+	PREFETCHT1   34048(R8)
+	PREFETCHT0   9472(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -2855,8 +2821,7 @@ block:
 	VPSIGNB      Y12, Y13, Y12
 	VPMADDUBSW   Y12, Y10, Y12
 	VPADDW       Y12, Y8, Y8
-	PREFETCHT1   17728(R8)
-	PREFETCHT0   3392(R8)
+	PREFETCHT0   9536(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y11, Y10
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y11
 	VPSHUFB      Y10, Y11, Y10
@@ -2901,8 +2866,7 @@ block:
 	VMOVDQU      1600(R8), Y5
 
 	// sub-block 7, scale 0
-	PREFETCHT1   17792(R8)
-	PREFETCHT0   3456(R8)
+	PREFETCHT0   9600(R8)
 	VMOVDQU      1472(R8), Y7
 	VPSRLD       $0x04, Y7, Y8
 	VPAND        dwords_avx2_03030303<>+0(SB), Y8, Y6
@@ -2946,8 +2910,7 @@ block:
 	VPMADDUBSW   Y8, Y6, Y8
 	VPADDW       Y8, Y10, Y10
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y10, Y6
-	PREFETCHT1   17856(R8)
-	PREFETCHT0   3520(R8)
+	PREFETCHT0   9664(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VPSLLD       $0x02, Y5, Y8
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y10
@@ -2991,8 +2954,8 @@ block:
 	VPBROADCASTD 352(R9)(R10*1), Y12
 	VPSIGNB      Y8, Y12, Y8
 	VPMADDUBSW   Y8, Y10, Y8
-	PREFETCHT1   17920(R8)
-	PREFETCHT0   3584(R8)
+	PREFETCHT1   34304(R8)
+	PREFETCHT0   9728(R8)
 	VPAND        dwords_avx2_03030303<>+0(SB), Y7, Y10
 	VPSLLD       $0x01, Y5, Y12
 	VMOVDQU      iq2_levels_0_avx2<>+0(SB), Y13
@@ -3018,8 +2981,7 @@ block:
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     dwords_avx2_00010001<>+0(SB), Y8, Y8
-	PREFETCHT1   17984(R8)
-	PREFETCHT0   3648(R8)
+	PREFETCHT0   9792(R8)
 	VPAND        dwords_avx2_0c0c0c0c<>+0(SB), Y7, Y7
 	VMOVDQU      iq2_levels_2_avx2<>+0(SB), Y9
 	VPSHUFB      Y7, Y9, Y7

@@ -79,12 +79,12 @@ func measureCeiling(l *tile.Layout, m *kernels.MatMul, big []byte) ceiling {
 	for n := copy(big, c.W); n < len(big); n *= 2 {
 		copy(big[n:], big[:n])
 	}
-	y := make([]float32, max(ceilingSlice/row*16, ceilingRows*(ceilingTiles*16+guard)))
+	y := make([]float32, max(2*ceilingSlice/row*16, ceilingRows*(ceilingTiles*16+guard)))
 	product := func(first, tiles, n, worker int) {
 		m.Func(&kernels.MatMulArgs{
 			W: unsafe.Pointer(&big[first*row]), WStride: uintptr(row), Tiles: tiles, Cols: ceilingCols, N: n,
 			X: unsafe.Pointer(&c.X[0]), XStride: uintptr(c.XStride),
-			Y: unsafe.Pointer(&y[worker*len(y)/2]), YStride: (ceilingTiles*16 + guard) * 4,
+			Y: unsafe.Pointer(&y[worker*(ceilingSlice/row*16)]), YStride: (ceilingTiles*16 + guard) * 4,
 		})
 	}
 	probe := kernels.ProbeFor(m.Set)

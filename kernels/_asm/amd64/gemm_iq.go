@@ -321,7 +321,7 @@ func (g *gen) expandBooked(f booked) {
 			g.bookedScales(f, w, scales, j, h)
 			for t := range 8 {
 				for want := (j*8 + t + 1) * (f.s1 / 64) / 64; h == 0 && line < want; line++ {
-					g.PREFETCHT0(mem(w.p1, prefetchNear+line*64))
+					g.PREFETCHT0(mem(w.p1, expandNear+line*64))
 				}
 				v := g.vec()
 				f.code(w, j, t, h, v)
@@ -415,7 +415,7 @@ func (g *gen) expandPoints(f booked) {
 			g.bookedScales(f, w, scales, j, h)
 			for t := range 8 {
 				for want := (j*8 + t + 1) * (f.s1 / 64) / 64; h == 0 && line < want; line++ {
-					g.PREFETCHT0(mem(w.p1, prefetchNear+line*64))
+					g.PREFETCHT0(mem(w.p1, expandNear+line*64))
 				}
 				v, m := g.vec(), g.vec()
 				at := mem(codes, j*512+t*64+h*g.width)

@@ -150,11 +150,9 @@ func (g *gen) gemvLow(f low, n int) {
 }
 
 // aheadLow emits the prefetches for the line at disp of a stream that both streams would be as one: so the scales at the start of a tile row
-// are fetched too. Slower kernels than those of package format want them farther ahead: measured on Emerald Rapids, share of plain reads of
-// Q2_K, Q1_0 and IQ4_NL: none 0.66, 0.53, –; 16 KiB and 2 KiB ahead 0.85, 0.80, 0.94; 64 KiB and 4 KiB 0.88, 0.83, 0.98.
+// are fetched too.
 func (g *gen) aheadLow(w *weights, disp int) {
-	g.PREFETCHT1(mem(w.few.next, 64<<10+disp))
-	g.PREFETCHT0(mem(w.few.next, 4<<10+disp))
+	g.ahead(func(d int) operand.Mem { return mem(w.few.next, d) }, disp, 1)
 }
 
 // lowBlock adds the products of one source block to acc[half][column].
@@ -481,7 +479,7 @@ func (g *gen) expandLow(f low) {
 			}
 			for t := range 8 {
 				for want := (j*8 + t + 1) * (f.s1 / 64) / (f.subs * 8); h == 0 && line < want; line++ {
-					g.PREFETCHT0(mem(w.p1, prefetchNear+line*64))
+					g.PREFETCHT0(mem(w.p1, expandNear+line*64))
 				}
 				v := g.vec()
 				f.code(w, j, t, h, v)
