@@ -164,6 +164,10 @@ func (w wide) actMul(dst, gate, up []float32, act arg.Act) {
 		w.run(&a, amd64.Vec_relu2_avx512vnni, amd64.Vec_relu2_avx2)
 	case arg.ActGELUQuick:
 		w.run(&a, amd64.Vec_geluquick_avx512vnni, amd64.Vec_geluquick_avx2)
+	case arg.ActSigmoid:
+		w.sigmoid(dst, gate, up)
+	case arg.ActSoftplus:
+		w.softplus(dst, gate, up)
 	default:
 		if act > arg.ActNone {
 			scalar.ActMul(dst, gate, up, act)

@@ -12,6 +12,7 @@ import (
 
 // fillSteps puts the set's assembly in their place.
 func (w wide) fillSteps(v *Vec) {
+	v.MulAdd = w.mulAdd
 	scan, delta, wkv := v.ScanStep, v.DeltaStep, v.WKVStep
 	v.ScanStep = func(s, x, b, c []float32, decay float32, y []float32) {
 		if !steps(len(x), len(b)) {
@@ -41,6 +42,44 @@ func (w wide) fillSteps(v *Vec) {
 		a := amd64.StateArgs{S: at(s, n*len(val)), X: at(val, len(val)), Y: at(o, len(val)), K: at(k, n), Q: at(r, n), P: at(p, n), R: at(b, n), G: at(decay, n), GStep: 4, Rows: n}
 		w.columns(&a, len(val), stepWkv)
 	}
+}
+
+func (w wide) mulAdd(dst, x, y []float32) {
+	n := len(dst)
+	a := amd64.StateArgs{Y: at(dst, n), X: at(x, n), K: at(y, n), Rows: n}
+	if w {
+		amd64.Step_muladd_avx512vnni(&a)
+	} else {
+		amd64.Step_muladd_avx2(&a)
+	}
+}
+
+// sigmoid and softplus are ActMul's; y nil: without the product.
+func (w wide) sigmoid(dst, x, y []float32) {
+	a := functionArgs(dst, x, y)
+	if w {
+		amd64.Step_sigmoid_avx512vnni(&a)
+	} else {
+		amd64.Step_sigmoid_avx2(&a)
+	}
+}
+
+func (w wide) softplus(dst, x, y []float32) {
+	a := functionArgs(dst, x, y)
+	if w {
+		amd64.Step_softplus_avx512vnni(&a)
+	} else {
+		amd64.Step_softplus_avx2(&a)
+	}
+}
+
+func functionArgs(dst, x, y []float32) amd64.StateArgs {
+	n := len(dst)
+	a := amd64.StateArgs{Y: at(dst, n), X: at(x, n), Rows: n}
+	if y != nil {
+		a.K = at(y, n)
+	}
+	return a
 }
 
 // steps says whether assembly can do heads of this shape.

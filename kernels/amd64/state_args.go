@@ -7,7 +7,7 @@ import "unsafe"
 type StateArgs struct {
 	S          unsafe.Pointer
 	Stride     uintptr
-	Rows       int // at least 1
+	Rows       int // at least 1; of functions without columns the number of lanes
 	X, Y       unsafe.Pointer
 	G          unsafe.Pointer
 	GStep      uintptr

@@ -33,3 +33,18 @@ func Step_delta16_avx2(a *StateArgs)
 //
 //go:noescape
 func Step_wkv16_avx2(a *StateArgs)
+
+// Step_muladd_avx2 is scalar.MulAdd for Rows numbers: Y = X·K + Y.
+//
+//go:noescape
+func Step_muladd_avx2(a *StateArgs)
+
+// Step_sigmoid_avx2 is scalar.ActMul of the sigmoid for Rows numbers: Y = 1/(1 + e^−X)·K, without the product when K is nil.
+//
+//go:noescape
+func Step_sigmoid_avx2(a *StateArgs)
+
+// Step_softplus_avx2 is scalar.ActMul of Softplus for Rows numbers: Y = ln(1 + e^X)·K, without the product when K is nil.
+//
+//go:noescape
+func Step_softplus_avx2(a *StateArgs)

@@ -439,3 +439,1002 @@ update10:
 	VMOVUPS      Y3, 32(AX)
 	VZEROUPPER
 	RET
+
+// func Step_muladd_avx2(a *byte)
+// Requires: AVX
+TEXT ·Step_muladd_avx2(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 24(AX), CX
+	MOVQ 56(AX), DX
+	MOVQ 32(AX), BX
+	MOVQ 16(AX), AX
+	SUBQ $0x10, AX
+	JL   tail12
+
+loop11:
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS (BX), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (BX)
+	VMOVUPS 32(CX), Y2
+	VMOVUPS 32(DX), Y3
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS 32(BX), Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, 32(BX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JGE     loop11
+
+tail12:
+	ADDQ       $0x10, AX
+	JZ         done13
+	LEAQ       vec_avx2_lanes<>+0(SB), SI
+	NEGQ       AX
+	VMOVUPS    64(SI)(AX*4), Y15
+	VMOVUPS    96(SI)(AX*4), Y14
+	NEGQ       AX
+	VMASKMOVPS (CX), Y15, Y0
+	VMASKMOVPS (DX), Y15, Y1
+	VMULPS     Y1, Y0, Y0
+	VMASKMOVPS (BX), Y15, Y1
+	VADDPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y15, (BX)
+	VMASKMOVPS 32(CX), Y14, Y2
+	VMASKMOVPS 32(DX), Y14, Y3
+	VMULPS     Y3, Y2, Y2
+	VMASKMOVPS 32(BX), Y14, Y3
+	VADDPS     Y3, Y2, Y2
+	VMASKMOVPS Y2, Y14, 32(BX)
+
+done13:
+	VZEROUPPER
+	RET
+
+DATA vec_avx2_lanes<>+0(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+4(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+8(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+12(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+16(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+20(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+24(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+28(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+32(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+36(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+40(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+44(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+48(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+52(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+56(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+60(SB)/4, $0xffffffff
+DATA vec_avx2_lanes<>+64(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+68(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+72(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+76(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+80(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+84(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+88(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+92(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+96(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+100(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+104(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+108(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+112(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+116(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+120(SB)/4, $0x00000000
+DATA vec_avx2_lanes<>+124(SB)/4, $0x00000000
+GLOBL vec_avx2_lanes<>(SB), RODATA|NOPTR, $128
+
+// func Step_sigmoid_avx2(a *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·Step_sigmoid_avx2(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 24(AX), CX
+	MOVQ 56(AX), DX
+	MOVQ 32(AX), BX
+	MOVQ 16(AX), AX
+	MOVQ DX, SI
+	SUBQ $+32, AX
+	JL   few15
+
+many14:
+	VMOVUPS      (CX), Y0
+	VMOVUPS      32(CX), Y1
+	VMOVUPS      64(CX), Y2
+	VMOVUPS      96(CX), Y3
+	VXORPS       vec_avx2_80000000<>+0(SB), Y0, Y0
+	VXORPS       vec_avx2_80000000<>+0(SB), Y1, Y1
+	VXORPS       vec_avx2_80000000<>+0(SB), Y2, Y2
+	VXORPS       vec_avx2_80000000<>+0(SB), Y3, Y3
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y8
+	VMAXPS       Y0, Y8, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y8
+	VMINPS       Y0, Y8, Y0
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y9
+	VMAXPS       Y1, Y9, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y9
+	VMINPS       Y1, Y9, Y1
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y10
+	VMAXPS       Y2, Y10, Y2
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y10
+	VMINPS       Y2, Y10, Y2
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y11
+	VMAXPS       Y3, Y11, Y3
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y11
+	VMINPS       Y3, Y11, Y3
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y2, Y6
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y7
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y7
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y4, Y4
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y6, Y6
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y7, Y7
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y1
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y7, Y3
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y7, Y3
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y8
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y9
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y10
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y11
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y11
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y8, Y0
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y8
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y8, Y0
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y9, Y1
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y9
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y9, Y1
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y10, Y2
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y10
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y10, Y2
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y11, Y3
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y11
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y11, Y3
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y4
+	VDIVPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y5
+	VDIVPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y6
+	VDIVPS       Y2, Y6, Y2
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y7
+	VDIVPS       Y3, Y7, Y3
+	TESTQ        SI, SI
+	JZ           bare16
+	VMOVUPS      (DX), Y4
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      32(DX), Y5
+	VMULPS       Y5, Y1, Y1
+	VMOVUPS      64(DX), Y6
+	VMULPS       Y6, Y2, Y2
+	VMOVUPS      96(DX), Y7
+	VMULPS       Y7, Y3, Y3
+
+bare16:
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 32(BX)
+	VMOVUPS Y2, 64(BX)
+	VMOVUPS Y3, 96(BX)
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	SUBQ    $+32, AX
+	JGE     many14
+
+few15:
+	ADDQ $+32, AX
+	SUBQ $0x10, AX
+	JL   tail18
+
+loop17:
+	VMOVUPS      (CX), Y0
+	VMOVUPS      32(CX), Y1
+	VXORPS       vec_avx2_80000000<>+0(SB), Y0, Y0
+	VXORPS       vec_avx2_80000000<>+0(SB), Y1, Y1
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y4
+	VMAXPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y4
+	VMINPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y5
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
+	VMINPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y3
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y3
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y4
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y2, Y4, Y0
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y0
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y1
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y1
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y3
+	VDIVPS       Y1, Y3, Y1
+	TESTQ        SI, SI
+	JZ           bare20
+	VMOVUPS      (DX), Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      32(DX), Y3
+	VMULPS       Y3, Y1, Y1
+
+bare20:
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 32(BX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JGE     loop17
+
+tail18:
+	ADDQ         $0x10, AX
+	JZ           done19
+	LEAQ         vec_avx2_lanes<>+0(SB), DI
+	NEGQ         AX
+	VMOVUPS      64(DI)(AX*4), Y15
+	VMOVUPS      96(DI)(AX*4), Y14
+	NEGQ         AX
+	VMASKMOVPS   (CX), Y15, Y0
+	VMASKMOVPS   32(CX), Y14, Y1
+	VXORPS       vec_avx2_80000000<>+0(SB), Y0, Y0
+	VXORPS       vec_avx2_80000000<>+0(SB), Y1, Y1
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y4
+	VMAXPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y4
+	VMINPS       Y0, Y4, Y0
+	VMOVUPS      vec_avx2_c27a0000<>+0(SB), Y5
+	VMAXPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_42b20000<>+0(SB), Y5
+	VMINPS       Y1, Y5, Y1
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y3
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y3
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y4
+	VMOVUPS      vec_avx2_3a36cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3b891f11<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3caaaa3e<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3daaaa45<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3e800000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y2, Y4, Y0
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y4, Y0
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y1
+	VMOVUPS      vec_avx2_40000000<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y5, Y1
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VMOVUPS      vec_avx2_3f800000<>+0(SB), Y3
+	VDIVPS       Y1, Y3, Y1
+	TESTQ        SI, SI
+	JZ           bare21
+	VMASKMOVPS   (DX), Y15, Y2
+	VMULPS       Y2, Y0, Y0
+	VMASKMOVPS   32(DX), Y14, Y3
+	VMULPS       Y3, Y1, Y1
+
+bare21:
+	VMASKMOVPS Y0, Y15, (BX)
+	VMASKMOVPS Y1, Y14, 32(BX)
+
+done19:
+	VZEROUPPER
+	RET
+
+DATA vec_avx2_80000000<>+0(SB)/4, $0x80000000
+DATA vec_avx2_80000000<>+4(SB)/4, $0x80000000
+DATA vec_avx2_80000000<>+8(SB)/4, $0x80000000
+DATA vec_avx2_80000000<>+12(SB)/4, $0x80000000
+DATA vec_avx2_80000000<>+16(SB)/4, $0x80000000
+DATA vec_avx2_80000000<>+20(SB)/4, $0x80000000
+DATA vec_avx2_80000000<>+24(SB)/4, $0x80000000
+DATA vec_avx2_80000000<>+28(SB)/4, $0x80000000
+GLOBL vec_avx2_80000000<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_c27a0000<>+0(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+4(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+8(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+12(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+16(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+20(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+24(SB)/4, $0xc27a0000
+DATA vec_avx2_c27a0000<>+28(SB)/4, $0xc27a0000
+GLOBL vec_avx2_c27a0000<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_42b20000<>+0(SB)/4, $0x42b20000
+DATA vec_avx2_42b20000<>+4(SB)/4, $0x42b20000
+DATA vec_avx2_42b20000<>+8(SB)/4, $0x42b20000
+DATA vec_avx2_42b20000<>+12(SB)/4, $0x42b20000
+DATA vec_avx2_42b20000<>+16(SB)/4, $0x42b20000
+DATA vec_avx2_42b20000<>+20(SB)/4, $0x42b20000
+DATA vec_avx2_42b20000<>+24(SB)/4, $0x42b20000
+DATA vec_avx2_42b20000<>+28(SB)/4, $0x42b20000
+GLOBL vec_avx2_42b20000<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+DATA vec_avx2_3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
+DATA vec_avx2_3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
+DATA vec_avx2_3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
+DATA vec_avx2_3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
+DATA vec_avx2_3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
+DATA vec_avx2_3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
+DATA vec_avx2_3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
+GLOBL vec_avx2_3fb8aa3b<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_4b400000<>+0(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+4(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+8(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+12(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+16(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+20(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+24(SB)/4, $0x4b400000
+DATA vec_avx2_4b400000<>+28(SB)/4, $0x4b400000
+GLOBL vec_avx2_4b400000<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3f317218<>+0(SB)/4, $0x3f317218
+DATA vec_avx2_3f317218<>+4(SB)/4, $0x3f317218
+DATA vec_avx2_3f317218<>+8(SB)/4, $0x3f317218
+DATA vec_avx2_3f317218<>+12(SB)/4, $0x3f317218
+DATA vec_avx2_3f317218<>+16(SB)/4, $0x3f317218
+DATA vec_avx2_3f317218<>+20(SB)/4, $0x3f317218
+DATA vec_avx2_3f317218<>+24(SB)/4, $0x3f317218
+DATA vec_avx2_3f317218<>+28(SB)/4, $0x3f317218
+GLOBL vec_avx2_3f317218<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_b102e308<>+0(SB)/4, $0xb102e308
+DATA vec_avx2_b102e308<>+4(SB)/4, $0xb102e308
+DATA vec_avx2_b102e308<>+8(SB)/4, $0xb102e308
+DATA vec_avx2_b102e308<>+12(SB)/4, $0xb102e308
+DATA vec_avx2_b102e308<>+16(SB)/4, $0xb102e308
+DATA vec_avx2_b102e308<>+20(SB)/4, $0xb102e308
+DATA vec_avx2_b102e308<>+24(SB)/4, $0xb102e308
+DATA vec_avx2_b102e308<>+28(SB)/4, $0xb102e308
+GLOBL vec_avx2_b102e308<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3a36cce5<>+0(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+4(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+8(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+12(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+16(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+20(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+24(SB)/4, $0x3a36cce5
+DATA vec_avx2_3a36cce5<>+28(SB)/4, $0x3a36cce5
+GLOBL vec_avx2_3a36cce5<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3b891f11<>+0(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+4(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+8(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+12(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+16(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+20(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+24(SB)/4, $0x3b891f11
+DATA vec_avx2_3b891f11<>+28(SB)/4, $0x3b891f11
+GLOBL vec_avx2_3b891f11<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3caaaa3e<>+0(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+4(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+8(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+12(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+16(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+20(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+24(SB)/4, $0x3caaaa3e
+DATA vec_avx2_3caaaa3e<>+28(SB)/4, $0x3caaaa3e
+GLOBL vec_avx2_3caaaa3e<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3daaaa45<>+0(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+4(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+8(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+12(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+16(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+20(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+24(SB)/4, $0x3daaaa45
+DATA vec_avx2_3daaaa45<>+28(SB)/4, $0x3daaaa45
+GLOBL vec_avx2_3daaaa45<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3e800000<>+0(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+4(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+8(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+12(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+16(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+20(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+24(SB)/4, $0x3e800000
+DATA vec_avx2_3e800000<>+28(SB)/4, $0x3e800000
+GLOBL vec_avx2_3e800000<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3f000000<>+0(SB)/4, $0x3f000000
+DATA vec_avx2_3f000000<>+4(SB)/4, $0x3f000000
+DATA vec_avx2_3f000000<>+8(SB)/4, $0x3f000000
+DATA vec_avx2_3f000000<>+12(SB)/4, $0x3f000000
+DATA vec_avx2_3f000000<>+16(SB)/4, $0x3f000000
+DATA vec_avx2_3f000000<>+20(SB)/4, $0x3f000000
+DATA vec_avx2_3f000000<>+24(SB)/4, $0x3f000000
+DATA vec_avx2_3f000000<>+28(SB)/4, $0x3f000000
+GLOBL vec_avx2_3f000000<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_40000000<>+0(SB)/4, $0x40000000
+DATA vec_avx2_40000000<>+4(SB)/4, $0x40000000
+DATA vec_avx2_40000000<>+8(SB)/4, $0x40000000
+DATA vec_avx2_40000000<>+12(SB)/4, $0x40000000
+DATA vec_avx2_40000000<>+16(SB)/4, $0x40000000
+DATA vec_avx2_40000000<>+20(SB)/4, $0x40000000
+DATA vec_avx2_40000000<>+24(SB)/4, $0x40000000
+DATA vec_avx2_40000000<>+28(SB)/4, $0x40000000
+GLOBL vec_avx2_40000000<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3f800000<>+0(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+4(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+8(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+12(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+16(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+20(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+24(SB)/4, $0x3f800000
+DATA vec_avx2_3f800000<>+28(SB)/4, $0x3f800000
+GLOBL vec_avx2_3f800000<>(SB), RODATA|NOPTR, $32
+
+// func Step_softplus_avx2(a *byte)
+// Requires: AVX, AVX2, FMA3
+TEXT ·Step_softplus_avx2(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 24(AX), CX
+	MOVQ 56(AX), DX
+	MOVQ 32(AX), BX
+	MOVQ 16(AX), AX
+	MOVQ DX, SI
+	SUBQ $+32, AX
+	JL   few23
+
+many22:
+	VMOVUPS      (CX), Y0
+	VMOVUPS      32(CX), Y1
+	VMOVUPS      64(CX), Y2
+	VMOVUPS      96(CX), Y3
+	VORPS        vec_avx2_80000000<>+0(SB), Y0, Y0
+	VORPS        vec_avx2_80000000<>+0(SB), Y1, Y1
+	VORPS        vec_avx2_80000000<>+0(SB), Y2, Y2
+	VORPS        vec_avx2_80000000<>+0(SB), Y3, Y3
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y4
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y5
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y6
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y2, Y6
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y7
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y3, Y7
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y4, Y4
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y5, Y5
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y6, Y6
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y7, Y7
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y5, Y1
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y7, Y3
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y4, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y5, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y6, Y2
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y7, Y3
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y8
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y9
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y10
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y11
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y11
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y0, Y8
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y9
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y2, Y10
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y3, Y11
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y4, Y0
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y8, Y8
+	VANDPS       Y8, Y0, Y0
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y5, Y1
+	VCVTPS2DQ    Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y9, Y9
+	VANDPS       Y9, Y1, Y1
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y6, Y2
+	VCVTPS2DQ    Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VPADDD       Y6, Y10, Y10
+	VANDPS       Y10, Y2, Y2
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y7, Y3
+	VCVTPS2DQ    Y7, Y7
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y7, Y11, Y11
+	VANDPS       Y11, Y3, Y3
+	VADDPS       vec_avx2_40000000<>+0(SB), Y0, Y4
+	VDIVPS       Y4, Y0, Y0
+	VADDPS       vec_avx2_40000000<>+0(SB), Y1, Y5
+	VDIVPS       Y5, Y1, Y1
+	VADDPS       vec_avx2_40000000<>+0(SB), Y2, Y6
+	VDIVPS       Y6, Y2, Y2
+	VADDPS       vec_avx2_40000000<>+0(SB), Y3, Y7
+	VDIVPS       Y7, Y3, Y3
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      vec_avx2_3e088889<>+0(SB), Y8
+	VFMADD213PS  vec_avx2_3e1d89d9<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3e3a2e8c<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3e638e39<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3e924925<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3ecccccd<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_3f2aaaab<>+0(SB), Y4, Y8
+	VFMADD213PS  vec_avx2_40000000<>+0(SB), Y4, Y8
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y1, Y1, Y5
+	VMOVUPS      vec_avx2_3e088889<>+0(SB), Y9
+	VFMADD213PS  vec_avx2_3e1d89d9<>+0(SB), Y5, Y9
+	VFMADD213PS  vec_avx2_3e3a2e8c<>+0(SB), Y5, Y9
+	VFMADD213PS  vec_avx2_3e638e39<>+0(SB), Y5, Y9
+	VFMADD213PS  vec_avx2_3e924925<>+0(SB), Y5, Y9
+	VFMADD213PS  vec_avx2_3ecccccd<>+0(SB), Y5, Y9
+	VFMADD213PS  vec_avx2_3f2aaaab<>+0(SB), Y5, Y9
+	VFMADD213PS  vec_avx2_40000000<>+0(SB), Y5, Y9
+	VMULPS       Y9, Y1, Y1
+	VMULPS       Y2, Y2, Y6
+	VMOVUPS      vec_avx2_3e088889<>+0(SB), Y10
+	VFMADD213PS  vec_avx2_3e1d89d9<>+0(SB), Y6, Y10
+	VFMADD213PS  vec_avx2_3e3a2e8c<>+0(SB), Y6, Y10
+	VFMADD213PS  vec_avx2_3e638e39<>+0(SB), Y6, Y10
+	VFMADD213PS  vec_avx2_3e924925<>+0(SB), Y6, Y10
+	VFMADD213PS  vec_avx2_3ecccccd<>+0(SB), Y6, Y10
+	VFMADD213PS  vec_avx2_3f2aaaab<>+0(SB), Y6, Y10
+	VFMADD213PS  vec_avx2_40000000<>+0(SB), Y6, Y10
+	VMULPS       Y10, Y2, Y2
+	VMULPS       Y3, Y3, Y7
+	VMOVUPS      vec_avx2_3e088889<>+0(SB), Y11
+	VFMADD213PS  vec_avx2_3e1d89d9<>+0(SB), Y7, Y11
+	VFMADD213PS  vec_avx2_3e3a2e8c<>+0(SB), Y7, Y11
+	VFMADD213PS  vec_avx2_3e638e39<>+0(SB), Y7, Y11
+	VFMADD213PS  vec_avx2_3e924925<>+0(SB), Y7, Y11
+	VFMADD213PS  vec_avx2_3ecccccd<>+0(SB), Y7, Y11
+	VFMADD213PS  vec_avx2_3f2aaaab<>+0(SB), Y7, Y11
+	VFMADD213PS  vec_avx2_40000000<>+0(SB), Y7, Y11
+	VMULPS       Y11, Y3, Y3
+	VMOVUPS      (CX), Y4
+	VXORPS       Y8, Y8, Y8
+	VMAXPS       Y8, Y4, Y4
+	VADDPS       Y0, Y4, Y0
+	VMOVUPS      32(CX), Y5
+	VXORPS       Y9, Y9, Y9
+	VMAXPS       Y9, Y5, Y5
+	VADDPS       Y1, Y5, Y1
+	VMOVUPS      64(CX), Y6
+	VXORPS       Y10, Y10, Y10
+	VMAXPS       Y10, Y6, Y6
+	VADDPS       Y2, Y6, Y2
+	VMOVUPS      96(CX), Y7
+	VXORPS       Y11, Y11, Y11
+	VMAXPS       Y11, Y7, Y7
+	VADDPS       Y3, Y7, Y3
+	TESTQ        SI, SI
+	JZ           bare24
+	VMOVUPS      (DX), Y4
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      32(DX), Y5
+	VMULPS       Y5, Y1, Y1
+	VMOVUPS      64(DX), Y6
+	VMULPS       Y6, Y2, Y2
+	VMOVUPS      96(DX), Y7
+	VMULPS       Y7, Y3, Y3
+
+bare24:
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 32(BX)
+	VMOVUPS Y2, 64(BX)
+	VMOVUPS Y3, 96(BX)
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	ADDQ    $+128, BX
+	SUBQ    $+32, AX
+	JGE     many22
+
+few23:
+	ADDQ $+32, AX
+	SUBQ $0x10, AX
+	JL   tail26
+
+loop25:
+	VMOVUPS      (CX), Y0
+	VMOVUPS      32(CX), Y1
+	VORPS        vec_avx2_80000000<>+0(SB), Y0, Y0
+	VORPS        vec_avx2_80000000<>+0(SB), Y1, Y1
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y3
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y3
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y4
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y5
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y2, Y0
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y2, Y4, Y4
+	VANDPS       Y4, Y0, Y0
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y3, Y1
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VANDPS       Y5, Y1, Y1
+	VADDPS       vec_avx2_40000000<>+0(SB), Y0, Y2
+	VDIVPS       Y2, Y0, Y0
+	VADDPS       vec_avx2_40000000<>+0(SB), Y1, Y3
+	VDIVPS       Y3, Y1, Y1
+	VMULPS       Y0, Y0, Y2
+	VMOVUPS      vec_avx2_3e088889<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_3e1d89d9<>+0(SB), Y2, Y4
+	VFMADD213PS  vec_avx2_3e3a2e8c<>+0(SB), Y2, Y4
+	VFMADD213PS  vec_avx2_3e638e39<>+0(SB), Y2, Y4
+	VFMADD213PS  vec_avx2_3e924925<>+0(SB), Y2, Y4
+	VFMADD213PS  vec_avx2_3ecccccd<>+0(SB), Y2, Y4
+	VFMADD213PS  vec_avx2_3f2aaaab<>+0(SB), Y2, Y4
+	VFMADD213PS  vec_avx2_40000000<>+0(SB), Y2, Y4
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      vec_avx2_3e088889<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3e1d89d9<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3e3a2e8c<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3e638e39<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3e924925<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3ecccccd<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3f2aaaab<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_40000000<>+0(SB), Y3, Y5
+	VMULPS       Y5, Y1, Y1
+	VMOVUPS      (CX), Y2
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y4, Y2, Y2
+	VADDPS       Y0, Y2, Y0
+	VMOVUPS      32(CX), Y3
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y3, Y3
+	VADDPS       Y1, Y3, Y1
+	TESTQ        SI, SI
+	JZ           bare28
+	VMOVUPS      (DX), Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      32(DX), Y3
+	VMULPS       Y3, Y1, Y1
+
+bare28:
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 32(BX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JGE     loop25
+
+tail26:
+	ADDQ         $0x10, AX
+	JZ           done27
+	LEAQ         vec_avx2_lanes<>+0(SB), DI
+	NEGQ         AX
+	VMOVUPS      64(DI)(AX*4), Y15
+	VMOVUPS      96(DI)(AX*4), Y14
+	NEGQ         AX
+	VMASKMOVPS   (CX), Y15, Y0
+	VMASKMOVPS   32(CX), Y14, Y1
+	VORPS        vec_avx2_80000000<>+0(SB), Y0, Y0
+	VORPS        vec_avx2_80000000<>+0(SB), Y1, Y1
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y0, Y2
+	VMOVUPS      vec_avx2_3fb8aa3b<>+0(SB), Y3
+	VFMADD213PS  vec_avx2_4b400000<>+0(SB), Y1, Y3
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y2, Y2
+	VSUBPS       vec_avx2_4b400000<>+0(SB), Y3, Y3
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y2, Y0
+	VFNMADD231PS vec_avx2_b102e308<>+0(SB), Y3, Y1
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y4
+	VMOVUPS      vec_avx2_3ab6cce5<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3c091f11<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3d2aaa3e<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3e2aaa45<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f000000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y5
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y0, Y4
+	VFMADD213PS  vec_avx2_3f800000<>+0(SB), Y1, Y5
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y2, Y0
+	VCVTPS2DQ    Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       Y2, Y4, Y4
+	VANDPS       Y4, Y0, Y0
+	VCMPPS       $0x05, vec_avx2_c2fa0000<>+0(SB), Y3, Y1
+	VCVTPS2DQ    Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       Y3, Y5, Y5
+	VANDPS       Y5, Y1, Y1
+	VADDPS       vec_avx2_40000000<>+0(SB), Y0, Y2
+	VDIVPS       Y2, Y0, Y0
+	VADDPS       vec_avx2_40000000<>+0(SB), Y1, Y3
+	VDIVPS       Y3, Y1, Y1
+	VMULPS       Y0, Y0, Y2
+	VMOVUPS      vec_avx2_3e088889<>+0(SB), Y4
+	VFMADD213PS  vec_avx2_3e1d89d9<>+0(SB), Y2, Y4
+	VFMADD213PS  vec_avx2_3e3a2e8c<>+0(SB), Y2, Y4
+	VFMADD213PS  vec_avx2_3e638e39<>+0(SB), Y2, Y4
+	VFMADD213PS  vec_avx2_3e924925<>+0(SB), Y2, Y4
+	VFMADD213PS  vec_avx2_3ecccccd<>+0(SB), Y2, Y4
+	VFMADD213PS  vec_avx2_3f2aaaab<>+0(SB), Y2, Y4
+	VFMADD213PS  vec_avx2_40000000<>+0(SB), Y2, Y4
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      vec_avx2_3e088889<>+0(SB), Y5
+	VFMADD213PS  vec_avx2_3e1d89d9<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3e3a2e8c<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3e638e39<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3e924925<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3ecccccd<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_3f2aaaab<>+0(SB), Y3, Y5
+	VFMADD213PS  vec_avx2_40000000<>+0(SB), Y3, Y5
+	VMULPS       Y5, Y1, Y1
+	VMASKMOVPS   (CX), Y15, Y2
+	VXORPS       Y4, Y4, Y4
+	VMAXPS       Y4, Y2, Y2
+	VADDPS       Y0, Y2, Y0
+	VMASKMOVPS   32(CX), Y14, Y3
+	VXORPS       Y5, Y5, Y5
+	VMAXPS       Y5, Y3, Y3
+	VADDPS       Y1, Y3, Y1
+	TESTQ        SI, SI
+	JZ           bare29
+	VMASKMOVPS   (DX), Y15, Y2
+	VMULPS       Y2, Y0, Y0
+	VMASKMOVPS   32(DX), Y14, Y3
+	VMULPS       Y3, Y1, Y1
+
+bare29:
+	VMASKMOVPS Y0, Y15, (BX)
+	VMASKMOVPS Y1, Y14, 32(BX)
+
+done27:
+	VZEROUPPER
+	RET
+
+DATA vec_avx2_3ab6cce5<>+0(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+4(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+8(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+12(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+16(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+20(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+24(SB)/4, $0x3ab6cce5
+DATA vec_avx2_3ab6cce5<>+28(SB)/4, $0x3ab6cce5
+GLOBL vec_avx2_3ab6cce5<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3c091f11<>+0(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+4(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+8(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+12(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+16(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+20(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+24(SB)/4, $0x3c091f11
+DATA vec_avx2_3c091f11<>+28(SB)/4, $0x3c091f11
+GLOBL vec_avx2_3c091f11<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3d2aaa3e<>+0(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+4(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+8(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+12(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+16(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+20(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+24(SB)/4, $0x3d2aaa3e
+DATA vec_avx2_3d2aaa3e<>+28(SB)/4, $0x3d2aaa3e
+GLOBL vec_avx2_3d2aaa3e<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3e2aaa45<>+0(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+4(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+8(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+12(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+16(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+20(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+24(SB)/4, $0x3e2aaa45
+DATA vec_avx2_3e2aaa45<>+28(SB)/4, $0x3e2aaa45
+GLOBL vec_avx2_3e2aaa45<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_c2fa0000<>+0(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+4(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+8(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+12(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+16(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+20(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+24(SB)/4, $0xc2fa0000
+DATA vec_avx2_c2fa0000<>+28(SB)/4, $0xc2fa0000
+GLOBL vec_avx2_c2fa0000<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3e088889<>+0(SB)/4, $0x3e088889
+DATA vec_avx2_3e088889<>+4(SB)/4, $0x3e088889
+DATA vec_avx2_3e088889<>+8(SB)/4, $0x3e088889
+DATA vec_avx2_3e088889<>+12(SB)/4, $0x3e088889
+DATA vec_avx2_3e088889<>+16(SB)/4, $0x3e088889
+DATA vec_avx2_3e088889<>+20(SB)/4, $0x3e088889
+DATA vec_avx2_3e088889<>+24(SB)/4, $0x3e088889
+DATA vec_avx2_3e088889<>+28(SB)/4, $0x3e088889
+GLOBL vec_avx2_3e088889<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3e1d89d9<>+0(SB)/4, $0x3e1d89d9
+DATA vec_avx2_3e1d89d9<>+4(SB)/4, $0x3e1d89d9
+DATA vec_avx2_3e1d89d9<>+8(SB)/4, $0x3e1d89d9
+DATA vec_avx2_3e1d89d9<>+12(SB)/4, $0x3e1d89d9
+DATA vec_avx2_3e1d89d9<>+16(SB)/4, $0x3e1d89d9
+DATA vec_avx2_3e1d89d9<>+20(SB)/4, $0x3e1d89d9
+DATA vec_avx2_3e1d89d9<>+24(SB)/4, $0x3e1d89d9
+DATA vec_avx2_3e1d89d9<>+28(SB)/4, $0x3e1d89d9
+GLOBL vec_avx2_3e1d89d9<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3e3a2e8c<>+0(SB)/4, $0x3e3a2e8c
+DATA vec_avx2_3e3a2e8c<>+4(SB)/4, $0x3e3a2e8c
+DATA vec_avx2_3e3a2e8c<>+8(SB)/4, $0x3e3a2e8c
+DATA vec_avx2_3e3a2e8c<>+12(SB)/4, $0x3e3a2e8c
+DATA vec_avx2_3e3a2e8c<>+16(SB)/4, $0x3e3a2e8c
+DATA vec_avx2_3e3a2e8c<>+20(SB)/4, $0x3e3a2e8c
+DATA vec_avx2_3e3a2e8c<>+24(SB)/4, $0x3e3a2e8c
+DATA vec_avx2_3e3a2e8c<>+28(SB)/4, $0x3e3a2e8c
+GLOBL vec_avx2_3e3a2e8c<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3e638e39<>+0(SB)/4, $0x3e638e39
+DATA vec_avx2_3e638e39<>+4(SB)/4, $0x3e638e39
+DATA vec_avx2_3e638e39<>+8(SB)/4, $0x3e638e39
+DATA vec_avx2_3e638e39<>+12(SB)/4, $0x3e638e39
+DATA vec_avx2_3e638e39<>+16(SB)/4, $0x3e638e39
+DATA vec_avx2_3e638e39<>+20(SB)/4, $0x3e638e39
+DATA vec_avx2_3e638e39<>+24(SB)/4, $0x3e638e39
+DATA vec_avx2_3e638e39<>+28(SB)/4, $0x3e638e39
+GLOBL vec_avx2_3e638e39<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3e924925<>+0(SB)/4, $0x3e924925
+DATA vec_avx2_3e924925<>+4(SB)/4, $0x3e924925
+DATA vec_avx2_3e924925<>+8(SB)/4, $0x3e924925
+DATA vec_avx2_3e924925<>+12(SB)/4, $0x3e924925
+DATA vec_avx2_3e924925<>+16(SB)/4, $0x3e924925
+DATA vec_avx2_3e924925<>+20(SB)/4, $0x3e924925
+DATA vec_avx2_3e924925<>+24(SB)/4, $0x3e924925
+DATA vec_avx2_3e924925<>+28(SB)/4, $0x3e924925
+GLOBL vec_avx2_3e924925<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3ecccccd<>+0(SB)/4, $0x3ecccccd
+DATA vec_avx2_3ecccccd<>+4(SB)/4, $0x3ecccccd
+DATA vec_avx2_3ecccccd<>+8(SB)/4, $0x3ecccccd
+DATA vec_avx2_3ecccccd<>+12(SB)/4, $0x3ecccccd
+DATA vec_avx2_3ecccccd<>+16(SB)/4, $0x3ecccccd
+DATA vec_avx2_3ecccccd<>+20(SB)/4, $0x3ecccccd
+DATA vec_avx2_3ecccccd<>+24(SB)/4, $0x3ecccccd
+DATA vec_avx2_3ecccccd<>+28(SB)/4, $0x3ecccccd
+GLOBL vec_avx2_3ecccccd<>(SB), RODATA|NOPTR, $32
+
+DATA vec_avx2_3f2aaaab<>+0(SB)/4, $0x3f2aaaab
+DATA vec_avx2_3f2aaaab<>+4(SB)/4, $0x3f2aaaab
+DATA vec_avx2_3f2aaaab<>+8(SB)/4, $0x3f2aaaab
+DATA vec_avx2_3f2aaaab<>+12(SB)/4, $0x3f2aaaab
+DATA vec_avx2_3f2aaaab<>+16(SB)/4, $0x3f2aaaab
+DATA vec_avx2_3f2aaaab<>+20(SB)/4, $0x3f2aaaab
+DATA vec_avx2_3f2aaaab<>+24(SB)/4, $0x3f2aaaab
+DATA vec_avx2_3f2aaaab<>+28(SB)/4, $0x3f2aaaab
+GLOBL vec_avx2_3f2aaaab<>(SB), RODATA|NOPTR, $32

@@ -402,3 +402,581 @@ update10:
 	VMOVUPS      Z1, (AX)
 	VZEROUPPER
 	RET
+
+// func Step_muladd_avx512vnni(a *byte)
+// Requires: AVX, AVX512F
+TEXT ·Step_muladd_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 24(AX), CX
+	MOVQ 56(AX), DX
+	MOVQ 32(AX), BX
+	MOVQ 16(AX), AX
+	SUBQ $0x10, AX
+	JL   tail12
+
+loop11:
+	VMOVUPS (CX), Z0
+	VMOVUPS (DX), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS (BX), Z1
+	VADDPS  Z1, Z0, Z0
+	VMOVUPS Z0, (BX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JGE     loop11
+
+tail12:
+	ADDQ      $0x10, AX
+	JZ        done13
+	XORL      SI, SI
+	BTSL      AX, SI
+	DECL      SI
+	KMOVW     SI, K1
+	VMOVUPS.Z (CX), K1, Z0
+	VMOVUPS.Z (DX), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS.Z (BX), K1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (BX)
+
+done13:
+	VZEROUPPER
+	RET
+
+// func Step_sigmoid_avx512vnni(a *byte)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·Step_sigmoid_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 24(AX), CX
+	MOVQ 56(AX), DX
+	MOVQ 32(AX), BX
+	MOVQ 16(AX), AX
+	MOVQ DX, SI
+	SUBQ $+64, AX
+	JL   few15
+
+many14:
+	VMOVUPS           (CX), Z0
+	VMOVUPS           64(CX), Z1
+	VMOVUPS           128(CX), Z2
+	VMOVUPS           192(CX), Z3
+	VXORPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z0, Z0
+	VXORPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z1, Z1
+	VXORPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z2, Z2
+	VXORPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z3, Z3
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z8
+	VMAXPS            Z0, Z8, Z0
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z8
+	VMINPS            Z0, Z8, Z0
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z9
+	VMAXPS            Z1, Z9, Z1
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z9
+	VMINPS            Z1, Z9, Z1
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z10
+	VMAXPS            Z2, Z10, Z2
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z10
+	VMINPS            Z2, Z10, Z2
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z11
+	VMAXPS            Z3, Z11, Z3
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z11
+	VMINPS            Z3, Z11, Z3
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z4
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z4
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z5
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z1, Z5
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z6
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z7
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z3, Z7
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z4, Z4
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z5, Z5
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z6, Z6
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z7, Z7
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z4, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z5, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z4, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z5, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z7, Z3
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z8
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z10
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z11
+	VSCALEFPS         Z4, Z8, Z0
+	VSCALEFPS         Z5, Z9, Z1
+	VSCALEFPS         Z6, Z10, Z2
+	VSCALEFPS         Z7, Z11, Z3
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z0, Z0
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z1, Z1
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z2, Z2
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z3, Z3
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z4
+	VDIVPS            Z0, Z4, Z0
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z5
+	VDIVPS            Z1, Z5, Z1
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z6
+	VDIVPS            Z2, Z6, Z2
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z7
+	VDIVPS            Z3, Z7, Z3
+	TESTQ             SI, SI
+	JZ                bare16
+	VMOVUPS           (DX), Z4
+	VMULPS            Z4, Z0, Z0
+	VMOVUPS           64(DX), Z5
+	VMULPS            Z5, Z1, Z1
+	VMOVUPS           128(DX), Z6
+	VMULPS            Z6, Z2, Z2
+	VMOVUPS           192(DX), Z7
+	VMULPS            Z7, Z3, Z3
+
+bare16:
+	VMOVUPS Z0, (BX)
+	VMOVUPS Z1, 64(BX)
+	VMOVUPS Z2, 128(BX)
+	VMOVUPS Z3, 192(BX)
+	ADDQ    $+256, CX
+	ADDQ    $+256, DX
+	ADDQ    $+256, BX
+	SUBQ    $+64, AX
+	JGE     many14
+
+few15:
+	ADDQ $+64, AX
+	SUBQ $0x10, AX
+	JL   tail18
+
+loop17:
+	VMOVUPS           (CX), Z0
+	VXORPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z1
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z1
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z0, Z0
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z1
+	VDIVPS            Z0, Z1, Z0
+	TESTQ             SI, SI
+	JZ                bare20
+	VMOVUPS           (DX), Z1
+	VMULPS            Z1, Z0, Z0
+
+bare20:
+	VMOVUPS Z0, (BX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JGE     loop17
+
+tail18:
+	ADDQ              $0x10, AX
+	JZ                done19
+	XORL              DI, DI
+	BTSL              AX, DI
+	DECL              DI
+	KMOVW             DI, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VXORPS.BCST       vec_avx512vnni_80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      vec_avx512vnni_c27a0000<>+0(SB), Z2
+	VMAXPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_42b20000<>+0(SB), Z2
+	VMINPS            Z0, Z2, Z0
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z1
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z1
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VSCALEFPS         Z1, Z2, Z0
+	VADDPS.BCST       vec_avx512vnni_3f800000<>+0(SB), Z0, Z0
+	VBROADCASTSS      vec_avx512vnni_3f800000<>+0(SB), Z1
+	VDIVPS            Z0, Z1, Z0
+	TESTQ             SI, SI
+	JZ                bare21
+	VMOVUPS.Z         (DX), K1, Z1
+	VMULPS            Z1, Z0, Z0
+
+bare21:
+	VMOVUPS Z0, K1, (BX)
+
+done19:
+	VZEROUPPER
+	RET
+
+DATA vec_avx512vnni_80000000<>+0(SB)/4, $0x80000000
+GLOBL vec_avx512vnni_80000000<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_c27a0000<>+0(SB)/4, $0xc27a0000
+GLOBL vec_avx512vnni_c27a0000<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_42b20000<>+0(SB)/4, $0x42b20000
+GLOBL vec_avx512vnni_42b20000<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+GLOBL vec_avx512vnni_3fb8aa3b<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_4b400000<>+0(SB)/4, $0x4b400000
+GLOBL vec_avx512vnni_4b400000<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3f317218<>+0(SB)/4, $0x3f317218
+GLOBL vec_avx512vnni_3f317218<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_b102e308<>+0(SB)/4, $0xb102e308
+GLOBL vec_avx512vnni_b102e308<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3ab6cce5<>+0(SB)/4, $0x3ab6cce5
+GLOBL vec_avx512vnni_3ab6cce5<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3c091f11<>+0(SB)/4, $0x3c091f11
+GLOBL vec_avx512vnni_3c091f11<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3d2aaa3e<>+0(SB)/4, $0x3d2aaa3e
+GLOBL vec_avx512vnni_3d2aaa3e<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3e2aaa45<>+0(SB)/4, $0x3e2aaa45
+GLOBL vec_avx512vnni_3e2aaa45<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3f000000<>+0(SB)/4, $0x3f000000
+GLOBL vec_avx512vnni_3f000000<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3f800000<>+0(SB)/4, $0x3f800000
+GLOBL vec_avx512vnni_3f800000<>(SB), RODATA|NOPTR, $4
+
+// func Step_softplus_avx512vnni(a *byte)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·Step_softplus_avx512vnni(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), AX
+	MOVQ 24(AX), CX
+	MOVQ 56(AX), DX
+	MOVQ 32(AX), BX
+	MOVQ 16(AX), AX
+	MOVQ DX, SI
+	SUBQ $+64, AX
+	JL   few23
+
+many22:
+	VMOVUPS           (CX), Z0
+	VMOVUPS           64(CX), Z1
+	VMOVUPS           128(CX), Z2
+	VMOVUPS           192(CX), Z3
+	VORPS.BCST        vec_avx512vnni_80000000<>+0(SB), Z0, Z0
+	VORPS.BCST        vec_avx512vnni_80000000<>+0(SB), Z1, Z1
+	VORPS.BCST        vec_avx512vnni_80000000<>+0(SB), Z2, Z2
+	VORPS.BCST        vec_avx512vnni_80000000<>+0(SB), Z3, Z3
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z4
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z4
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z5
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z1, Z5
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z6
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z7
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z3, Z7
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z4, Z4
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z5, Z5
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z6, Z6
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z7, Z7
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z4, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z5, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z4, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z5, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z7, Z3
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z8
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z9
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z10
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z1, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z2, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z3, Z11
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z4, K7
+	VSCALEFPS.Z       Z4, Z8, K7, Z0
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z5, K7
+	VSCALEFPS.Z       Z5, Z9, K7, Z1
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z6, K7
+	VSCALEFPS.Z       Z6, Z10, K7, Z2
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z7, K7
+	VSCALEFPS.Z       Z7, Z11, K7, Z3
+	VADDPS.BCST       vec_avx512vnni_40000000<>+0(SB), Z0, Z4
+	VDIVPS            Z4, Z0, Z0
+	VADDPS.BCST       vec_avx512vnni_40000000<>+0(SB), Z1, Z5
+	VDIVPS            Z5, Z1, Z1
+	VADDPS.BCST       vec_avx512vnni_40000000<>+0(SB), Z2, Z6
+	VDIVPS            Z6, Z2, Z2
+	VADDPS.BCST       vec_avx512vnni_40000000<>+0(SB), Z3, Z7
+	VDIVPS            Z7, Z3, Z3
+	VMULPS            Z0, Z0, Z4
+	VBROADCASTSS      vec_avx512vnni_3e088889<>+0(SB), Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3e1d89d9<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3e3a2e8c<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3e638e39<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3e924925<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3ecccccd<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_3f2aaaab<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec_avx512vnni_40000000<>+0(SB), Z4, Z8
+	VMULPS            Z8, Z0, Z0
+	VMULPS            Z1, Z1, Z5
+	VBROADCASTSS      vec_avx512vnni_3e088889<>+0(SB), Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3e1d89d9<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3e3a2e8c<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3e638e39<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3e924925<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3ecccccd<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_3f2aaaab<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec_avx512vnni_40000000<>+0(SB), Z5, Z9
+	VMULPS            Z9, Z1, Z1
+	VMULPS            Z2, Z2, Z6
+	VBROADCASTSS      vec_avx512vnni_3e088889<>+0(SB), Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3e1d89d9<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3e3a2e8c<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3e638e39<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3e924925<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3ecccccd<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_3f2aaaab<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec_avx512vnni_40000000<>+0(SB), Z6, Z10
+	VMULPS            Z10, Z2, Z2
+	VMULPS            Z3, Z3, Z7
+	VBROADCASTSS      vec_avx512vnni_3e088889<>+0(SB), Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e1d89d9<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e3a2e8c<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e638e39<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3e924925<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3ecccccd<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_3f2aaaab<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec_avx512vnni_40000000<>+0(SB), Z7, Z11
+	VMULPS            Z11, Z3, Z3
+	VMOVUPS           (CX), Z4
+	VPXORD            Z8, Z8, Z8
+	VMAXPS            Z8, Z4, Z4
+	VADDPS            Z0, Z4, Z0
+	VMOVUPS           64(CX), Z5
+	VPXORD            Z9, Z9, Z9
+	VMAXPS            Z9, Z5, Z5
+	VADDPS            Z1, Z5, Z1
+	VMOVUPS           128(CX), Z6
+	VPXORD            Z10, Z10, Z10
+	VMAXPS            Z10, Z6, Z6
+	VADDPS            Z2, Z6, Z2
+	VMOVUPS           192(CX), Z7
+	VPXORD            Z11, Z11, Z11
+	VMAXPS            Z11, Z7, Z7
+	VADDPS            Z3, Z7, Z3
+	TESTQ             SI, SI
+	JZ                bare24
+	VMOVUPS           (DX), Z4
+	VMULPS            Z4, Z0, Z0
+	VMOVUPS           64(DX), Z5
+	VMULPS            Z5, Z1, Z1
+	VMOVUPS           128(DX), Z6
+	VMULPS            Z6, Z2, Z2
+	VMOVUPS           192(DX), Z7
+	VMULPS            Z7, Z3, Z3
+
+bare24:
+	VMOVUPS Z0, (BX)
+	VMOVUPS Z1, 64(BX)
+	VMOVUPS Z2, 128(BX)
+	VMOVUPS Z3, 192(BX)
+	ADDQ    $+256, CX
+	ADDQ    $+256, DX
+	ADDQ    $+256, BX
+	SUBQ    $+64, AX
+	JGE     many22
+
+few23:
+	ADDQ $+64, AX
+	SUBQ $0x10, AX
+	JL   tail26
+
+loop25:
+	VMOVUPS           (CX), Z0
+	VORPS.BCST        vec_avx512vnni_80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z1
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z1
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z1, K7
+	VSCALEFPS.Z       Z1, Z2, K7, Z0
+	VADDPS.BCST       vec_avx512vnni_40000000<>+0(SB), Z0, Z1
+	VDIVPS            Z1, Z0, Z0
+	VMULPS            Z0, Z0, Z1
+	VBROADCASTSS      vec_avx512vnni_3e088889<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e1d89d9<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e3a2e8c<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e638e39<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e924925<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3ecccccd<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f2aaaab<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_40000000<>+0(SB), Z1, Z2
+	VMULPS            Z2, Z0, Z0
+	VMOVUPS           (CX), Z1
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z2, Z1, Z1
+	VADDPS            Z0, Z1, Z0
+	TESTQ             SI, SI
+	JZ                bare28
+	VMOVUPS           (DX), Z1
+	VMULPS            Z1, Z0, Z0
+
+bare28:
+	VMOVUPS Z0, (BX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JGE     loop25
+
+tail26:
+	ADDQ              $0x10, AX
+	JZ                done27
+	XORL              DI, DI
+	BTSL              AX, DI
+	DECL              DI
+	KMOVW             DI, K1
+	VMOVUPS.Z         (CX), K1, Z0
+	VORPS.BCST        vec_avx512vnni_80000000<>+0(SB), Z0, Z0
+	VBROADCASTSS      vec_avx512vnni_3fb8aa3b<>+0(SB), Z1
+	VFMADD213PS.BCST  vec_avx512vnni_4b400000<>+0(SB), Z0, Z1
+	VSUBPS.BCST       vec_avx512vnni_4b400000<>+0(SB), Z1, Z1
+	VFNMADD231PS.BCST vec_avx512vnni_3f317218<>+0(SB), Z1, Z0
+	VFNMADD231PS.BCST vec_avx512vnni_b102e308<>+0(SB), Z1, Z0
+	VBROADCASTSS      vec_avx512vnni_3ab6cce5<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3c091f11<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3d2aaa3e<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e2aaa45<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f000000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f800000<>+0(SB), Z0, Z2
+	VCMPPS.BCST       $0x05, vec_avx512vnni_c2fa0000<>+0(SB), Z1, K7
+	VSCALEFPS.Z       Z1, Z2, K7, Z0
+	VADDPS.BCST       vec_avx512vnni_40000000<>+0(SB), Z0, Z1
+	VDIVPS            Z1, Z0, Z0
+	VMULPS            Z0, Z0, Z1
+	VBROADCASTSS      vec_avx512vnni_3e088889<>+0(SB), Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e1d89d9<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e3a2e8c<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e638e39<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3e924925<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3ecccccd<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_3f2aaaab<>+0(SB), Z1, Z2
+	VFMADD213PS.BCST  vec_avx512vnni_40000000<>+0(SB), Z1, Z2
+	VMULPS            Z2, Z0, Z0
+	VMOVUPS.Z         (CX), K1, Z1
+	VPXORD            Z2, Z2, Z2
+	VMAXPS            Z2, Z1, Z1
+	VADDPS            Z0, Z1, Z0
+	TESTQ             SI, SI
+	JZ                bare29
+	VMOVUPS.Z         (DX), K1, Z1
+	VMULPS            Z1, Z0, Z0
+
+bare29:
+	VMOVUPS Z0, K1, (BX)
+
+done27:
+	VZEROUPPER
+	RET
+
+DATA vec_avx512vnni_c2fa0000<>+0(SB)/4, $0xc2fa0000
+GLOBL vec_avx512vnni_c2fa0000<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_40000000<>+0(SB)/4, $0x40000000
+GLOBL vec_avx512vnni_40000000<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3e088889<>+0(SB)/4, $0x3e088889
+GLOBL vec_avx512vnni_3e088889<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3e1d89d9<>+0(SB)/4, $0x3e1d89d9
+GLOBL vec_avx512vnni_3e1d89d9<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3e3a2e8c<>+0(SB)/4, $0x3e3a2e8c
+GLOBL vec_avx512vnni_3e3a2e8c<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3e638e39<>+0(SB)/4, $0x3e638e39
+GLOBL vec_avx512vnni_3e638e39<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3e924925<>+0(SB)/4, $0x3e924925
+GLOBL vec_avx512vnni_3e924925<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3ecccccd<>+0(SB)/4, $0x3ecccccd
+GLOBL vec_avx512vnni_3ecccccd<>(SB), RODATA|NOPTR, $4
+
+DATA vec_avx512vnni_3f2aaaab<>+0(SB)/4, $0x3f2aaaab
+GLOBL vec_avx512vnni_3f2aaaab<>(SB), RODATA|NOPTR, $4

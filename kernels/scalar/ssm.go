@@ -10,25 +10,25 @@ func Sigmoid(x float32) float32 { return 1 / (1 + Exp(-x)) }
 
 // Coefficients of 2·artanh(s) = s·(2 + u·(c1 + c2·u + …)), u = s², for s ≤ 1/3: the series, 2/(2k+1).
 const (
-	artanhC1 float32 = 2.0 / 3
-	artanhC2 float32 = 2.0 / 5
-	artanhC3 float32 = 2.0 / 7
-	artanhC4 float32 = 2.0 / 9
-	artanhC5 float32 = 2.0 / 11
-	artanhC6 float32 = 2.0 / 13
-	artanhC7 float32 = 2.0 / 15
+	ArtanhC1 float32 = 2.0 / 3
+	ArtanhC2 float32 = 2.0 / 5
+	ArtanhC3 float32 = 2.0 / 7
+	ArtanhC4 float32 = 2.0 / 9
+	ArtanhC5 float32 = 2.0 / 11
+	ArtanhC6 float32 = 2.0 / 13
+	ArtanhC7 float32 = 2.0 / 15
 )
 
 // log1p is ln(1 + t) for 0 ≤ t ≤ 1, as 2·artanh(t/(t + 2)).
 func log1p(t float32) float32 {
 	s := t / (t + 2)
 	u := float32(s * s)
-	p := tile.FMA32(artanhC7, u, artanhC6)
-	p = tile.FMA32(p, u, artanhC5)
-	p = tile.FMA32(p, u, artanhC4)
-	p = tile.FMA32(p, u, artanhC3)
-	p = tile.FMA32(p, u, artanhC2)
-	p = tile.FMA32(p, u, artanhC1)
+	p := tile.FMA32(ArtanhC7, u, ArtanhC6)
+	p = tile.FMA32(p, u, ArtanhC5)
+	p = tile.FMA32(p, u, ArtanhC4)
+	p = tile.FMA32(p, u, ArtanhC3)
+	p = tile.FMA32(p, u, ArtanhC2)
+	p = tile.FMA32(p, u, ArtanhC1)
 	p = tile.FMA32(p, u, 2)
 	return float32(s * p)
 }

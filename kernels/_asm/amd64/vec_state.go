@@ -6,6 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"jns/kernels/scalar"
 )
 
 var (
@@ -38,6 +40,25 @@ func stateFile(v *vm) {
 		t.delta()
 		t.wkv()
 	}
+	v.mulAdd()
+	v.sigmoid()
+	v.softplus()
+}
+
+// mulAdd: Y = X·K + Y, the product rounded.
+func (v *vm) mulAdd() {
+	a := v.begin("Step_muladd", "is scalar.MulAdd for Rows numbers: Y = X·K + Y.")
+	x, k, y, n := v.field(a, saX), v.field(a, saK), v.field(a, saY), v.field(a, saRows)
+	v.each(n, []reg.GPVirtual{x, k, y}, func(s step) {
+		p, q := v.r(2*s.part), v.r(2*s.part+1)
+		s.load(p, x)
+		s.load(q, k)
+		v.mul(p, p, q)
+		s.load(q, y)
+		v.add(p, p, q)
+		s.store(y, p)
+	})
+	v.end()
 }
 
 // stepper writes steps over n vectors of columns.
@@ -194,4 +215,77 @@ func (t *stepper) wkv() {
 	y := t.field(a, saY)
 	t.vectors(func(j int) { t.store(t.part(y, j), o(j)) })
 	t.end()
+}
+
+// onAll writes a function of every number of X, times K unless that is nil: f works on several trios at once, whose x has the number.
+func (v *vm) onAll(name, doc string, f func(s []step, t []trio, x reg.Register)) {
+	a := v.begin(name, doc)
+	x, k, y, n, has := v.field(a, saX), v.field(a, saK), v.field(a, saY), v.field(a, saRows), v.GP64()
+	v.MOVQ(k, has)
+	v.eachMany(n, []reg.GPVirtual{x, k, y}, v.side(), func(s []step) {
+		t := v.trios(0, len(s))
+		for i := range t {
+			s[i].load(t[i].x, x)
+		}
+		f(s, t, x)
+		bare := v.label("bare")
+		v.TESTQ(has, has)
+		v.JZ(operand.LabelRef(bare))
+		for i := range t {
+			s[i].load(t[i].n, k)
+			v.mul(t[i].x, t[i].x, t[i].n)
+		}
+		v.Label(bare)
+		for i := range t {
+			s[i].store(y, t[i].x)
+		}
+	})
+	v.end()
+}
+
+func (v *vm) sigmoid() {
+	v.onAll("Step_sigmoid", "is scalar.ActMul of the sigmoid for Rows numbers: Y = 1/(1 + e^−X)·K, without the product when K is nil.", func(_ []step, t []trio, _ reg.Register) {
+		for _, r := range t {
+			v.xor(r.x, r.x, v.splat(1<<31))
+		}
+		v.exps1(t)
+		for _, r := range t {
+			v.load(r.n, v.splatf(1))
+			v.div(r.x, r.n, r.x)
+		}
+	})
+}
+
+// softplus: max(x, 0) + log1p(e^−|x|), the second by artanh's series as in scalar.
+func (v *vm) softplus() {
+	v.onAll("Step_softplus", "is scalar.ActMul of Softplus for Rows numbers: Y = ln(1 + e^X)·K, without the product when K is nil.", func(s []step, t []trio, x reg.Register) {
+		for _, r := range t {
+			v.or(r.x, r.x, v.splat(1<<31))
+		}
+		v.exps(t)
+		for _, r := range t {
+			v.add(r.n, r.x, v.splatf(2))
+			v.div(r.x, r.x, r.n)
+		}
+		for _, r := range t {
+			v.mul(r.n, r.x, r.x)
+			v.poly(r.p, r.n, scalar.ArtanhC7, scalar.ArtanhC6, scalar.ArtanhC5, scalar.ArtanhC4, scalar.ArtanhC3, scalar.ArtanhC2, scalar.ArtanhC1, 2)
+			v.mul(r.x, r.x, r.p)
+		}
+		for i, r := range t {
+			// max gives its second operand for a NaN, which the sum is already.
+			s[i].load(r.n, x)
+			v.zeros(r.p)
+			v.max(r.n, r.n, r.p)
+			v.add(r.x, r.n, r.x)
+		}
+	})
+}
+
+func (v *vm) zeros(r reg.Register) {
+	if v.wide {
+		v.VPXORD(r, r, r)
+	} else {
+		v.VXORPS(r, r, r)
+	}
 }
