@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"text/tabwriter"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -134,7 +135,15 @@ func stats(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	}
 	s := e.NewSession()
 	defer s.Close()
-	res, err := s.Generate(ctx, engine.Request{Prompt: prompt, MaxTokens: c.Int("n"), Sample: engine.Greedy(), IgnoreEOS: true})
+	var line live
+	if jnscli.Terminal(os.Stderr) && !c.Bool("json") {
+		line.w = os.Stderr
+	}
+	res, err := s.Generate(ctx, engine.Request{Prompt: prompt, MaxTokens: c.Int("n"), Sample: engine.Greedy(), IgnoreEOS: true, Token: func(int32) error {
+		line.token(time.Now(), e.StreamReceipt)
+		return nil
+	}})
+	line.end()
 	if err != nil {
 		return err
 	}

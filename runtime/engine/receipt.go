@@ -23,7 +23,7 @@ func (e *Engine) Receipt() Receipt {
 	defer e.mu.Unlock()
 	r := Receipt{RootDigest: e.Root(), KernelSet: e.model.Set(), Kernels: e.model.Uses(), Fallbacks: e.model.Fallbacks(),
 		Threads: e.opts.Threads, Batch: e.opts.Batch, KV: e.opts.KV, IO: "mmap", ArenaBytes: e.model.ArenaBytes(), Pools: e.crews.receipt()}
-	if r.Stream = e.streamReceipt(); r.Stream != nil {
+	if r.Stream = e.StreamReceipt(); r.Stream != nil {
 		r.IO = e.stream.backend.Name
 	}
 	if r.Fallbacks == nil {

@@ -390,7 +390,8 @@ type StreamReceipt struct {
 	Skip   *SkipReceipt `json:"skip,omitempty"` // nil: not asked for, every result is exact
 }
 
-func (e *Engine) streamReceipt() *StreamReceipt {
+// StreamReceipt says how weights that did not fit were read so far; nil if all fit. Not while something is computed.
+func (e *Engine) StreamReceipt() *StreamReceipt {
 	s := e.stream
 	if s == nil || s.cache == nil {
 		return nil

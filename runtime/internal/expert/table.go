@@ -47,7 +47,8 @@ const (
 	aheadPart    = 100
 	aheadRisk    = 12
 	aheadClasses = 32
-	aheadSure    = -1 // no class: it will be wanted
+	aheadStays   = 0.7 // what is nearer than that leaves for nothing that is read ahead: below, replays read up to 3 % more
+	aheadSure    = -1  // no class: it will be wanted
 )
 
 // early is a slot that was read ahead during a turn.
@@ -240,13 +241,17 @@ func (t *Table) put(slot uint32, hold uint8) bool {
 }
 
 // room makes n frames free, as far as there are slots that may leave: the farthest first, what was read ahead last (early: not at all). Of slots that will be wanted within a pass
-// (where the policy can tell) no more leave than are needed to make least frames free: the turn does better with its own frames, again and again.
+// (where the policy can tell; almost so if early) no more leave than are needed to make least frames free: the turn does better with its own frames, again and again.
 func (t *Table) room(n, least int, early bool) {
 	n, least = n-len(t.free), least-len(t.free)
 	if n <= 0 {
 		return
 	}
 	_, tells := t.policy.(*next)
+	stays := 1.0
+	if early {
+		stays = aheadStays
+	}
 	t.work = t.work[:0]
 	for _, s := range t.slot {
 		if s >= 0 && t.hold[s] == holdNo {
@@ -257,7 +262,7 @@ func (t *Table) room(n, least int, early bool) {
 		return cmp.Or(cmp.Compare(b.distance, a.distance), cmp.Compare(a.slot, b.slot))
 	})
 	for i, c := range t.work {
-		if i >= n || tells && c.distance < 1 && i >= least {
+		if i >= n || tells && i >= least && c.distance < stays {
 			return
 		}
 		t.Drop(c.slot, false)
