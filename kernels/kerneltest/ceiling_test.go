@@ -25,25 +25,34 @@ const (
 	ceilingRows   = 192 // activation rows of it
 )
 
-// ceiling is a row of the table: rates as shares of what the machine gave in the same minute.
+// ceiling is a row of the table: the shortest nanoseconds of each thing measured.
 type ceiling struct {
-	layout, set string
-	read        float64    // GB/s of plain reads, one thread
-	decode      [2]float64 // of plain reads, with one thread and with two
-	cached      float64    // GB/s of weights in the second-level cache
-	bound       float64    // GB/s that the vector operations of a block allow; 0: not known
-	clock       float64    // GHz while multiplying
-	floor       float64    // the least time of a prompt by its instructions, in times of the plainest products
-	prefill     [2]float64 // of the kernel's own products, of the set's plainest ones
+	layout *tile.Layout
+	set    string
+	memory [2]struct{ read, product float64 } // of a slice each, by threads less one
+	cached float64                            // of a byte of weights in the second-level cache
+	peak   float64                            // of a prompt's count of the kernel's own products
+	plain  float64                            // of as many of the set's plainest products
+	prompt float64
 }
 
+// merge keeps the shorter times.
+func (r *ceiling) merge(o ceiling) {
+	for i := range r.memory {
+		r.memory[i].read = min(r.memory[i].read, o.memory[i].read)
+		r.memory[i].product = min(r.memory[i].product, o.memory[i].product)
+	}
+	r.cached, r.peak, r.plain, r.prompt = min(r.cached, o.cached), min(r.peak, o.peak), min(r.plain, o.plain), min(r.prompt, o.prompt)
+}
+
+var ceilings []ceiling
+
 // BenchmarkCeiling prints a table of every layout in every set against the machine: one vector and weights in memory against plain reads and against the
-// instruction bound, a prompt against loops of products. What is compared takes turns. A * marks what misses its goal. One line
-// a run is enough:
+// instruction bound, a prompt against loops of products. What is compared takes turns; runs after the first (-count) keep the shorter times, since others
+// use the machine too. A * marks what misses its goal.
 //
-//	go test ./kernels/kerneltest -run '^$' -bench Ceiling/avx512vnni -benchtime 1x
+//	go test ./kernels/kerneltest -run '^$' -bench Ceiling/avx512vnni -benchtime 1x -count 3
 func BenchmarkCeiling(b *testing.B) {
-	var table []ceiling
 	big := aligned(ceilingSlice * ceilingSlices)
 	for _, set := range kernels.Available() {
 		for _, l := range x16Layouts() {
@@ -53,13 +62,19 @@ func BenchmarkCeiling(b *testing.B) {
 			}
 			b.Run(set+"/"+l.Name, func(b *testing.B) {
 				for b.Loop() {
-					table = append(table, measureCeiling(l, m, big))
+					r := measureCeiling(l, m, big)
+					i := slices.IndexFunc(ceilings, func(c ceiling) bool { return c.layout == l && c.set == set })
+					if i < 0 {
+						ceilings = append(ceilings, r)
+						continue
+					}
+					ceilings[i].merge(r)
 				}
 			})
 		}
 	}
-	if len(table) > 0 {
-		fmt.Fprint(os.Stderr, ceilingTable(table))
+	if len(ceilings) > 0 {
+		fmt.Fprint(os.Stderr, ceilingTable(ceilings))
 	}
 }
 
@@ -88,7 +103,7 @@ func measureCeiling(l *tile.Layout, m *kernels.MatMul, big []byte) ceiling {
 		})
 	}
 	probe := kernels.ProbeFor(m.Set)
-	r := ceiling{layout: l.Name, set: m.Set}
+	r := ceiling{layout: l, set: m.Set}
 	for threads := 1; threads <= min(2, runtime.NumCPU()); threads++ {
 		tiles := ceilingSlice / row
 		slice := 0
@@ -101,10 +116,7 @@ func measureCeiling(l *tile.Layout, m *kernels.MatMul, big []byte) ceiling {
 		t := turns(80,
 			next(func(first, _ int) { probe.Read(big[first*row:][:tiles*row]) }),
 			next(func(first, w int) { product(first, tiles, 1, w) }))
-		r.decode[threads-1] = t[0] / t[1]
-		if threads == 1 {
-			r.read = float64(tiles*row) / t[0]
-		}
+		r.memory[threads-1].read, r.memory[threads-1].product = t[0], t[1]
 	}
 
 	tiles := max(1, ceilingCached/row)
@@ -123,13 +135,8 @@ func measureCeiling(l *tile.Layout, m *kernels.MatMul, big []byte) ceiling {
 			product(first, ceilingTiles, ceilingRows, 0)
 			first = (first + ceilingTiles) % (len(big)/row - ceilingTiles)
 		})
-	r.cached = float64(times*tiles*row) / t[0]
-	r.floor = panelShare(l, m.Set)
-	r.prefill = [2]float64{t[1] / t[3], t[2] / t[3]}
-	if cycles := gemvCycles(l, m.Set); cycles > 0 {
-		r.clock = float64(work) / productsPerCycle(m.Set) / t[2]
-		r.bound = float64(row) / float64(ceilingCols/l.Codec.Elems) / cycles * r.clock
-	}
+	r.cached = t[0] / float64(times*tiles*row)
+	r.peak, r.plain, r.prompt = t[1], t[2], t[3]
 	return r
 }
 
@@ -191,14 +198,23 @@ func ceilingTable(rows []ceiling) string {
 		return " "
 	}
 	for _, r := range rows {
-		over := r.bound / (r.decode[0] * r.read)
-		overPrefill, bound := 0.0, 0.0
-		if r.floor > 0 {
-			overPrefill, bound = 1/(r.prefill[1]*r.floor), 1/r.floor
+		row := r.layout.RowBytes(ceilingCols)
+		slice := float64(ceilingSlice / row * row)
+		read, rate := slice/r.memory[0].read, slice/r.memory[0].product
+		t1, t2 := rate/read, r.memory[1].read/r.memory[1].product
+		clock := ceilingTiles * 16 * ceilingCols * ceilingRows / productsPerCycle(r.set) / r.plain
+		bound, over, share, overPrompt := 0.0, 0.0, 0.0, 0.0
+		if cycles := gemvCycles(r.layout, r.set); cycles > 0 {
+			bound = float64(row) / float64(ceilingCols/r.layout.Codec.Elems) / cycles * clock
+			over = bound / rate
 		}
-		fmt.Fprintf(&s, "%-12s %-10s %6.1f %5.2f%s %5.2f%s %7.1f %5.2f %7.1f %7.2f  %7.2f%s %8.2f %7.2f %7.2f\n", r.layout, r.set, r.read,
-			r.decode[0], mark(r.decode[0], 0.9, over), r.decode[1], mark(r.decode[1], twoThreadGoal(r.layout), 0), r.cached, r.clock, r.bound, over,
-			r.prefill[0], mark(r.prefill[0], prefillGoal(r.layout), overPrefill), r.prefill[1], bound, overPrefill)
+		if cycles := panelShare(r.layout, r.set); cycles > 0 {
+			share = 1 / cycles
+			overPrompt = share * r.prompt / r.plain
+		}
+		fmt.Fprintf(&s, "%-12s %-10s %6.1f %5.2f%s %5.2f%s %7.1f %5.2f %7.1f %7.2f  %7.2f%s %8.2f %7.2f %7.2f\n", r.layout.Name, r.set, read,
+			t1, mark(t1, 0.9, over), t2, mark(t2, twoThreadGoal(r.layout.Name), 0), 1/r.cached, clock, bound, over,
+			r.peak/r.prompt, mark(r.peak/r.prompt, prefillGoal(r.layout.Name), overPrompt), r.plain/r.prompt, share, overPrompt)
 	}
 	return s.String()
 }
