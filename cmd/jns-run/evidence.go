@@ -83,7 +83,7 @@ type (
 	outputLine struct {
 		Kind   string  `json:"kind"` // "output"
 		Pass   int     `json:"pass"`
-		Logits string  `json:"logits_sha256"` // of all rows that tokens were chosen from, float32, little-endian
+		Logits string  `json:"logits_sha256,omitempty"` // of all rows that tokens were chosen from, float32, little-endian; of the warm-up only, since hashing takes time
 		Tokens []int32 `json:"tokens"`
 	}
 	receiptLine struct {

@@ -33,7 +33,7 @@ func madeUp(t *testing.T) (*manifest, [][]byte) {
 		for pass := range 2 {
 			line(timingLine{"timing", "prefill", pass, pass == 0, 100, slow * int64(1000000+i*1000+(1-pass)*500000)})
 			line(timingLine{"timing", "decode", pass, pass == 0, 10, slow * int64(2000000+i*3000)})
-			line(outputLine{"output", pass, strings.Repeat("ab", 32), []int32{1, 2}})
+			line(outputLine{"output", pass, strings.Repeat("ab", 32*(1-pass)), []int32{1, 2}})
 		}
 		line(receiptLine{"receipt", json.RawMessage(fmt.Sprintf(`{"root_digest":"r","threads":2,"kernels":{"gemm_x_%s":{"calls":3,"rows":5,"bytes":7}}}`, set)), 1 << 20})
 		r, err := parseRecord(b.Bytes())
@@ -109,6 +109,8 @@ func TestChangedEvidenceDoesNotHold(t *testing.T) {
 		"a timing and its digest":     {signed(`"discarded":false,"tokens":100`, `"discarded":false,"tokens":101`), 5},
 		"a timing of nothing":         {signed(`"tokens":100`, `"tokens":0`), 5},
 		"the logits and their digest": {signed(`"logits_sha256":"ab`, `"logits_sha256":"ba`), 5},
+		"the tokens and their digest": {signed(`"pass":1,"tokens":[1,2]`, `"pass":1,"tokens":[1,3]`), 5},
+		"no logits":                   {signed(`"logits_sha256":"`+strings.Repeat("ab", 32)+`",`, ``), 5},
 		"the arguments":               {signed(`"arguments":["measure"`, `"arguments":["measured"`), 5},
 		"an unknown field":            {signed(`"kind":"timing",`, `"kind":"timing","x":1,`), 5},
 		"a field twice":               {signed(`"kind":"timing",`, `"kind":"timing","kind":"timing",`), 5},

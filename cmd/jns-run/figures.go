@@ -78,15 +78,24 @@ func figure(runs []ranAs, records []*processRecord) (*figures, error) {
 		for kernel := range maps.Keys(rec.Kernels) {
 			s.Sets = insert(s.Sets, kernel[strings.LastIndexByte(kernel, '_')+1:])
 		}
+		hashed := false
 		for _, o := range r.outputs {
-			if logits == "" {
-				logits, tokens = o.Logits, o.Tokens
+			if tokens == nil {
+				tokens = o.Tokens
 			}
+			f.OutputsEqual = f.OutputsEqual && slices.Equal(o.Tokens, tokens)
+			if o.Logits == "" {
+				continue
+			}
+			if logits == "" {
+				logits = o.Logits
+			}
+			hashed = true
 			s.Logits = insert(s.Logits, o.Logits)
-			f.OutputsEqual = f.OutputsEqual && o.Logits == logits && slices.Equal(o.Tokens, tokens)
+			f.OutputsEqual = f.OutputsEqual && o.Logits == logits
 		}
-		if len(r.outputs) == 0 {
-			return nil, fmt.Errorf("%s has no output", runs[i].File)
+		if !hashed {
+			return nil, fmt.Errorf("%s says nothing of logits", runs[i].File)
 		}
 		for _, phase := range phases {
 			if v := r.speed(phase); v > 0 {
