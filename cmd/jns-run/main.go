@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -32,7 +34,7 @@ func main() {
 }
 
 func root() *cli.Command {
-	return &cli.Command{
+	c := &cli.Command{
 		Name:  "jns-run",
 		Usage: "run a compiled model",
 		Description: "jns-run MODEL.jns -p TEXT answers a prompt with the model's own chat template, or continues it with --raw.\n" +
@@ -43,6 +45,47 @@ func root() *cli.Command {
 		Commands: []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), embedCommand(), infoCommand(), pplCommand(), serveCommand(),
 			statsCommand(), cacheSimCommand(), heatmapCommand(), verifyEvidenceCommand(), measureCommand()},
 	}
+	for _, verb := range c.Commands {
+		verb.Before = inherit
+	}
+	return c
+}
+
+// inherit gives a verb the flags that stand before it, as in jns-run --threads 1 chat MODEL.jns. A flag that the verb does not have is an error, not ignored.
+func inherit(ctx context.Context, verb *cli.Command) (context.Context, error) {
+	root := verb.Root()
+	for _, name := range root.LocalFlagNames() {
+		if verb.IsSet(name) && slices.Contains(verb.LocalFlagNames(), name) || !given(name) {
+			continue
+		}
+		values := []string{fmt.Sprint(root.Value(name))}
+		switch v := root.Value(name).(type) {
+		case []string:
+			values = v
+		case []int:
+			values = nil
+			for _, n := range v {
+				values = append(values, strconv.Itoa(n))
+			}
+		}
+		if !slices.ContainsFunc(verb.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }) {
+			return ctx, jnscli.Usagef("jns-run %s has no flag --%s", verb.Name, name)
+		}
+		for _, v := range values {
+			if err := verb.Set(name, v); err != nil {
+				return ctx, jnscli.Usagef("--%s %s: %v", name, v, err)
+			}
+		}
+	}
+	return ctx, nil
+}
+
+// given says whether a flag was written, not only set by the environment.
+func given(name string) bool {
+	return slices.ContainsFunc(os.Args[1:], func(a string) bool {
+		a, _, _ = strings.Cut(strings.TrimLeft(a, "-"), "=")
+		return a == name
+	})
 }
 
 // local keeps flags from the verbs below, which would accept them and do nothing with them.
