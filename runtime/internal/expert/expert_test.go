@@ -141,6 +141,11 @@ func TestPassesOverEverythingKeepAPart(t *testing.T) {
 
 func TestATraceIsReadAsItWasWritten(t *testing.T) {
 	trace := skewed(3, 8, 2, 5, 10)
+	for i := range trace.Turns {
+		if u := &trace.Turns[i]; u.Slots != nil && i%2 == 0 {
+			u.Soon, u.Class = []uint32{7, 3, 7}, []uint8{0, 1, aheadClasses - 1}
+		}
+	}
 	var b bytes.Buffer
 	w := NewTraceWriter(&b, trace.Slots)
 	for _, u := range trace.Turns {
@@ -148,6 +153,7 @@ func TestATraceIsReadAsItWasWritten(t *testing.T) {
 			w.Pass(u.Rows)
 		} else {
 			w.Turn(u.Slots, u.Count)
+			w.Soon(u.Soon, u.Class)
 		}
 	}
 	require.NoError(t, w.Close())
@@ -157,8 +163,61 @@ func TestATraceIsReadAsItWasWritten(t *testing.T) {
 	require.NoError(t, got.Heat().SVG(&b, "a < b"))
 }
 
+// Traces of version 1 tell nothing of what was likely to come.
+func TestAnOlderTraceIsReadToo(t *testing.T) {
+	records := "\x02\x00\x00\x10\x00\x01\x10\x00\x05\x02\x01\x01"
+	for _, head := range []string{traceOld, traceHead} {
+		got, err := ReadTrace(bytes.NewReader([]byte(head + records)))
+		require.NoError(t, err)
+		require.Equal(t, []Turn{{Rows: 5}, {Slots: []uint32{1}, Count: []int32{1}}}, got.Turns)
+	}
+	soon := records + "\x01\x01\x00\x03" // slot 0, class 3
+	_, err := ReadTrace(bytes.NewReader([]byte(traceOld + soon)))
+	require.ErrorIs(t, err, ErrTrace)
+	got, err := ReadTrace(bytes.NewReader([]byte(traceHead + soon)))
+	require.NoError(t, err)
+	require.Equal(t, []uint32{0}, got.Turns[1].Soon)
+	require.Equal(t, []uint8{3}, got.Turns[1].Class)
+	for _, bad := range []string{soon[:len(soon)-1], records + "\x01\x01\x02\x03", records + "\x01\x01\x00\x20", "\x01\x00\x00\x10\x01\x01\x00\x03"} {
+		_, err := ReadTrace(bytes.NewReader([]byte(traceHead + bad)))
+		require.ErrorIs(t, err, ErrTrace, "%q", bad)
+	}
+}
+
+// Guesses that turn out wrong are soon no longer read, and those that are right are: the reads in vain stay within their bound whatever is guessed.
+func TestGuessesAreBelievedByTheirRecord(t *testing.T) {
+	const layers, experts, top = 4, 64, 4
+	trace := skewed(layers, experts, top, 40, 400)
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range trace.Turns {
+		u := &trace.Turns[i]
+		if u.Slots == nil || len(u.Slots) != top {
+			continue
+		}
+		if i+1 < len(trace.Turns) && trace.Turns[i+1].Slots != nil { // class 0 is right, class 1 is a toss among all of the next layer's
+			for _, s := range trace.Turns[i+1].Slots {
+				u.Soon, u.Class = append(u.Soon, s), append(u.Class, 0)
+			}
+			first := trace.Turns[i+1].Slots[0] / experts * experts
+			u.Soon, u.Class = append(u.Soon, first+r.Uint32N(experts)), append(u.Class, 1)
+		}
+	}
+	for _, frames := range []int64{32, 64, 128} {
+		without, err := trace.Replay(PolicyNext, frames*4096, false)
+		require.NoError(t, err)
+		with, err := trace.Replay(PolicyNext, frames*4096, true)
+		require.NoError(t, err)
+		most := 1.02
+		if frames < 64 { // two passes' worth: what is read ahead takes the place of what would have been wanted again
+			most = 1.06
+		}
+		require.LessOrEqual(t, float64(with.Reads), most*float64(without.Reads)+8, "%d frames", frames)
+	}
+}
+
 func FuzzReadTrace(f *testing.F) {
 	f.Add([]byte(traceHead))
+	f.Add([]byte(traceHead + "\x02\x00\x00\x10\x00\x01\x10\x00\x05\x02\x01\x01\x01\x01\x00\x03"))
 	f.Add([]byte(traceHead + "\x02\x00\x00\x10\x00\x01\x10\x00\x05\x02\x01\x01\x03\x00\x01\x01\x02"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		tr, err := ReadTrace(bytes.NewReader(b))
@@ -168,8 +227,10 @@ func FuzzReadTrace(f *testing.F) {
 		}
 		if len(tr.Slots) < 1000 && len(tr.Turns) < 1000 {
 			for _, p := range Policies() {
-				_, err := tr.Replay(p, 8192, false)
-				require.NoError(t, err)
+				for _, ahead := range []bool{false, true} {
+					_, err := tr.Replay(p, 8192, ahead)
+					require.NoError(t, err)
+				}
 			}
 			tr.Belady(8192)
 		}
