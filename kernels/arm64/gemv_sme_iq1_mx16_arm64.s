@@ -31,6 +31,7 @@ TEXT ·Gemv_iq1_mx16_q8x_64x1_sme2(SB), 0, $1024-8
 	MOVD $Gemv_iq1_mx16_q8x_64x1_sme2_6<>(SB), R20
 	WORD $0xa400a28f // ld1b {z15.b}, p0/z, [x20]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R20
 	MOVD 32(R0), R21
@@ -172,7 +173,7 @@ loop8:
 	ADD $768, R19, R6
 	WORD $0xe401e0d2 // st1b {z18.b}, p0, [x6, #1, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa40ba0f8 // ld1b {z24.b}, p0/z, [x7, #-5, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x047f9f9c // lsl z28.s, z28.s, #31
@@ -345,7 +346,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa40da0f8 // ld1b {z24.b}, p0/z, [x7, #-3, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x047b9f9c // lsl z28.s, z28.s, #27
@@ -518,7 +519,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa40fa0f8 // ld1b {z24.b}, p0/z, [x7, #-1, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x04779f9c // lsl z28.s, z28.s, #23
@@ -691,7 +692,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa401a0f8 // ld1b {z24.b}, p0/z, [x7, #1, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x04739f9c // lsl z28.s, z28.s, #19
@@ -864,7 +865,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa403a0f8 // ld1b {z24.b}, p0/z, [x7, #3, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x046f9f9c // lsl z28.s, z28.s, #15
@@ -1038,7 +1039,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa405a0f8 // ld1b {z24.b}, p0/z, [x7, #5, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x046b9f9c // lsl z28.s, z28.s, #11
@@ -1212,7 +1213,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa407a0f8 // ld1b {z24.b}, p0/z, [x7, #7, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x04679f9c // lsl z28.s, z28.s, #7
@@ -1390,7 +1391,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	ADD $576, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
@@ -1631,6 +1632,7 @@ TEXT ·Gemv_iq1_mx16_q8x_64x2_sme2(SB), 0, $1024-8
 	MOVD $Gemv_iq1_mx16_q8x_64x2_sme2_6<>(SB), R21
 	WORD $0xa400a2af // ld1b {z15.b}, p0/z, [x21]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R21
 	MOVD 32(R0), R22
@@ -1775,8 +1777,8 @@ loop8:
 	ADD $768, R20, R6
 	WORD $0xe401e0d2 // st1b {z18.b}, p0, [x6, #1, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa40ba0f8 // ld1b {z24.b}, p0/z, [x7, #-5, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x047f9f9c // lsl z28.s, z28.s, #31
@@ -1996,8 +1998,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa40da0f8 // ld1b {z24.b}, p0/z, [x7, #-3, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x047b9f9c // lsl z28.s, z28.s, #27
@@ -2217,8 +2219,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa40fa0f8 // ld1b {z24.b}, p0/z, [x7, #-1, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x04779f9c // lsl z28.s, z28.s, #23
@@ -2438,8 +2440,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa401a0f8 // ld1b {z24.b}, p0/z, [x7, #1, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x04739f9c // lsl z28.s, z28.s, #19
@@ -2659,8 +2661,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa403a0f8 // ld1b {z24.b}, p0/z, [x7, #3, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x046f9f9c // lsl z28.s, z28.s, #15
@@ -2881,8 +2883,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa405a0f8 // ld1b {z24.b}, p0/z, [x7, #5, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x046b9f9c // lsl z28.s, z28.s, #11
@@ -3103,8 +3105,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa407a0f8 // ld1b {z24.b}, p0/z, [x7, #7, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x04679f9c // lsl z28.s, z28.s, #7
@@ -3329,8 +3331,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	ADD $576, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
@@ -3638,6 +3640,7 @@ TEXT ·Gemv_iq1_mx16_q8x_64x4_sme2(SB), 0, $1024-8
 	MOVD $Gemv_iq1_mx16_q8x_64x4_sme2_6<>(SB), R23
 	WORD $0xa400a2ef // ld1b {z15.b}, p0/z, [x23]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R23
 	MOVD 32(R0), R24
@@ -3788,10 +3791,10 @@ loop8:
 	ADD $768, R22, R6
 	WORD $0xe401e0d2 // st1b {z18.b}, p0, [x6, #1, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa40ba0f8 // ld1b {z24.b}, p0/z, [x7, #-5, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x047f9f9c // lsl z28.s, z28.s, #31
@@ -4105,10 +4108,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa40da0f8 // ld1b {z24.b}, p0/z, [x7, #-3, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x047b9f9c // lsl z28.s, z28.s, #27
@@ -4422,10 +4425,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa40fa0f8 // ld1b {z24.b}, p0/z, [x7, #-1, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x04779f9c // lsl z28.s, z28.s, #23
@@ -4739,10 +4742,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa401a0f8 // ld1b {z24.b}, p0/z, [x7, #1, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x04739f9c // lsl z28.s, z28.s, #19
@@ -5056,10 +5059,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa403a0f8 // ld1b {z24.b}, p0/z, [x7, #3, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x046f9f9c // lsl z28.s, z28.s, #15
@@ -5374,10 +5377,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa405a0f8 // ld1b {z24.b}, p0/z, [x7, #5, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x046b9f9c // lsl z28.s, z28.s, #11
@@ -5692,10 +5695,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa407a0f8 // ld1b {z24.b}, p0/z, [x7, #7, mul vl]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]
 	WORD $0x04679f9c // lsl z28.s, z28.s, #7
@@ -6014,10 +6017,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	ADD $576, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
 	WORD $0xa54aa0fc // ld1w {z28.s}, p0/z, [x7, #-6, mul vl]

@@ -31,6 +31,7 @@ TEXT ·Gemv_iq1_sx16_q8x_64x1_sme2(SB), 0, $512-8
 	MOVD $Gemv_iq1_sx16_q8x_64x1_sme2_6<>(SB), R20
 	WORD $0xa400a28f // ld1b {z15.b}, p0/z, [x20]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R20
 	MOVD 32(R0), R21
@@ -116,7 +117,7 @@ loop8:
 	WORD $0x05273252 // tbl z18.b, {z18.b}, z7.b
 	WORD $0xe405e272 // st1b {z18.b}, p0, [x19, #5, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa409a0f8 // ld1b {z24.b}, p0/z, [x7, #-7, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x047c9f9c // lsl z28.s, z28.s, #28
@@ -261,7 +262,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa40ba0f8 // ld1b {z24.b}, p0/z, [x7, #-5, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04789f9c // lsl z28.s, z28.s, #24
@@ -407,7 +408,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa40da0f8 // ld1b {z24.b}, p0/z, [x7, #-3, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04749f9c // lsl z28.s, z28.s, #20
@@ -552,7 +553,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa40fa0f8 // ld1b {z24.b}, p0/z, [x7, #-1, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04709f9c // lsl z28.s, z28.s, #16
@@ -698,7 +699,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa401a0f8 // ld1b {z24.b}, p0/z, [x7, #1, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x046c9f9c // lsl z28.s, z28.s, #12
@@ -843,7 +844,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa403a0f8 // ld1b {z24.b}, p0/z, [x7, #3, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04689f9c // lsl z28.s, z28.s, #8
@@ -989,7 +990,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa405a0f8 // ld1b {z24.b}, p0/z, [x7, #5, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04649f9c // lsl z28.s, z28.s, #4
@@ -1134,7 +1135,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa407a0f8 // ld1b {z24.b}, p0/z, [x7, #7, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x0461939c // asr z28.s, z28.s, #31
@@ -1331,6 +1332,7 @@ TEXT ·Gemv_iq1_sx16_q8x_64x2_sme2(SB), 0, $512-8
 	MOVD $Gemv_iq1_sx16_q8x_64x2_sme2_6<>(SB), R21
 	WORD $0xa400a2af // ld1b {z15.b}, p0/z, [x21]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R21
 	MOVD 32(R0), R22
@@ -1419,8 +1421,8 @@ loop8:
 	WORD $0x05273252 // tbl z18.b, {z18.b}, z7.b
 	WORD $0xe405e292 // st1b {z18.b}, p0, [x20, #5, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa409a0f8 // ld1b {z24.b}, p0/z, [x7, #-7, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x047c9f9c // lsl z28.s, z28.s, #28
@@ -1595,8 +1597,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa40ba0f8 // ld1b {z24.b}, p0/z, [x7, #-5, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04789f9c // lsl z28.s, z28.s, #24
@@ -1772,8 +1774,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa40da0f8 // ld1b {z24.b}, p0/z, [x7, #-3, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04749f9c // lsl z28.s, z28.s, #20
@@ -1948,8 +1950,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa40fa0f8 // ld1b {z24.b}, p0/z, [x7, #-1, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04709f9c // lsl z28.s, z28.s, #16
@@ -2125,8 +2127,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa401a0f8 // ld1b {z24.b}, p0/z, [x7, #1, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x046c9f9c // lsl z28.s, z28.s, #12
@@ -2301,8 +2303,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa403a0f8 // ld1b {z24.b}, p0/z, [x7, #3, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04689f9c // lsl z28.s, z28.s, #8
@@ -2478,8 +2480,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa405a0f8 // ld1b {z24.b}, p0/z, [x7, #5, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04649f9c // lsl z28.s, z28.s, #4
@@ -2654,8 +2656,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa407a0f8 // ld1b {z24.b}, p0/z, [x7, #7, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x0461939c // asr z28.s, z28.s, #31
@@ -2902,6 +2904,7 @@ TEXT ·Gemv_iq1_sx16_q8x_64x4_sme2(SB), 0, $512-8
 	MOVD $Gemv_iq1_sx16_q8x_64x4_sme2_6<>(SB), R23
 	WORD $0xa400a2ef // ld1b {z15.b}, p0/z, [x23]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R23
 	MOVD 32(R0), R24
@@ -2996,10 +2999,10 @@ loop8:
 	WORD $0x05273252 // tbl z18.b, {z18.b}, z7.b
 	WORD $0xe405e2d2 // st1b {z18.b}, p0, [x22, #5, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa409a0f8 // ld1b {z24.b}, p0/z, [x7, #-7, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x047c9f9c // lsl z28.s, z28.s, #28
@@ -3234,10 +3237,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa40ba0f8 // ld1b {z24.b}, p0/z, [x7, #-5, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04789f9c // lsl z28.s, z28.s, #24
@@ -3473,10 +3476,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa40da0f8 // ld1b {z24.b}, p0/z, [x7, #-3, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04749f9c // lsl z28.s, z28.s, #20
@@ -3711,10 +3714,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa40fa0f8 // ld1b {z24.b}, p0/z, [x7, #-1, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04709f9c // lsl z28.s, z28.s, #16
@@ -3950,10 +3953,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa401a0f8 // ld1b {z24.b}, p0/z, [x7, #1, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x046c9f9c // lsl z28.s, z28.s, #12
@@ -4188,10 +4191,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa403a0f8 // ld1b {z24.b}, p0/z, [x7, #3, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04689f9c // lsl z28.s, z28.s, #8
@@ -4427,10 +4430,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa405a0f8 // ld1b {z24.b}, p0/z, [x7, #5, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x04649f9c // lsl z28.s, z28.s, #4
@@ -4665,10 +4668,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa407a0f8 // ld1b {z24.b}, p0/z, [x7, #7, mul vl]
 	WORD $0xa548a0fc // ld1w {z28.s}, p0/z, [x7, #-8, mul vl]
 	WORD $0x0461939c // asr z28.s, z28.s, #31

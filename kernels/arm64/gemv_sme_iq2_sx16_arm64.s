@@ -31,6 +31,7 @@ TEXT ·Gemv_iq2_sx16_q8x_64x1_sme2(SB), 0, $1024-8
 	MOVD $Gemv_iq2_sx16_q8x_64x1_sme2_6<>(SB), R20
 	WORD $0xa400a28f // ld1b {z15.b}, p0/z, [x20]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R20
 	MOVD 32(R0), R21
@@ -172,7 +173,7 @@ loop8:
 	ADD $768, R19, R6
 	WORD $0xe401e0d2 // st1b {z18.b}, p0, [x6, #1, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $-640, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -333,7 +334,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa409a0f8 // ld1b {z24.b}, p0/z, [x7, #-7, mul vl]
 	WORD $0xa40ba0fc // ld1b {z28.b}, p0/z, [x7, #-5, mul vl]
@@ -486,7 +487,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa40ca0f8 // ld1b {z24.b}, p0/z, [x7, #-4, mul vl]
 	WORD $0xa40ea0fc // ld1b {z28.b}, p0/z, [x7, #-2, mul vl]
@@ -639,7 +640,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa40fa0f8 // ld1b {z24.b}, p0/z, [x7, #-1, mul vl]
 	WORD $0xa401a0fc // ld1b {z28.b}, p0/z, [x7, #1, mul vl]
@@ -792,7 +793,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa402a0f8 // ld1b {z24.b}, p0/z, [x7, #2, mul vl]
 	WORD $0xa404a0fc // ld1b {z28.b}, p0/z, [x7, #4, mul vl]
@@ -946,7 +947,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa405a0f8 // ld1b {z24.b}, p0/z, [x7, #5, mul vl]
 	WORD $0xa407a0fc // ld1b {z28.b}, p0/z, [x7, #7, mul vl]
@@ -1100,7 +1101,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $512, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -1270,7 +1271,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $704, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -1503,6 +1504,7 @@ TEXT ·Gemv_iq2_sx16_q8x_64x2_sme2(SB), 0, $1024-8
 	MOVD $Gemv_iq2_sx16_q8x_64x2_sme2_6<>(SB), R21
 	WORD $0xa400a2af // ld1b {z15.b}, p0/z, [x21]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R21
 	MOVD 32(R0), R22
@@ -1647,8 +1649,8 @@ loop8:
 	ADD $768, R20, R6
 	WORD $0xe401e0d2 // st1b {z18.b}, p0, [x6, #1, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $-640, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -1856,8 +1858,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa409a0f8 // ld1b {z24.b}, p0/z, [x7, #-7, mul vl]
 	WORD $0xa40ba0fc // ld1b {z28.b}, p0/z, [x7, #-5, mul vl]
@@ -2057,8 +2059,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa40ca0f8 // ld1b {z24.b}, p0/z, [x7, #-4, mul vl]
 	WORD $0xa40ea0fc // ld1b {z28.b}, p0/z, [x7, #-2, mul vl]
@@ -2258,8 +2260,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa40fa0f8 // ld1b {z24.b}, p0/z, [x7, #-1, mul vl]
 	WORD $0xa401a0fc // ld1b {z28.b}, p0/z, [x7, #1, mul vl]
@@ -2459,8 +2461,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa402a0f8 // ld1b {z24.b}, p0/z, [x7, #2, mul vl]
 	WORD $0xa404a0fc // ld1b {z28.b}, p0/z, [x7, #4, mul vl]
@@ -2661,8 +2663,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa405a0f8 // ld1b {z24.b}, p0/z, [x7, #5, mul vl]
 	WORD $0xa407a0fc // ld1b {z28.b}, p0/z, [x7, #7, mul vl]
@@ -2863,8 +2865,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $512, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -3081,8 +3083,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $704, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -3382,6 +3384,7 @@ TEXT ·Gemv_iq2_sx16_q8x_64x4_sme2(SB), 0, $1024-8
 	MOVD $Gemv_iq2_sx16_q8x_64x4_sme2_6<>(SB), R23
 	WORD $0xa400a2ef // ld1b {z15.b}, p0/z, [x23]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R23
 	MOVD 32(R0), R24
@@ -3532,10 +3535,10 @@ loop8:
 	ADD $768, R22, R6
 	WORD $0xe401e0d2 // st1b {z18.b}, p0, [x6, #1, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $-640, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -3837,10 +3840,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa409a0f8 // ld1b {z24.b}, p0/z, [x7, #-7, mul vl]
 	WORD $0xa40ba0fc // ld1b {z28.b}, p0/z, [x7, #-5, mul vl]
@@ -4134,10 +4137,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa40ca0f8 // ld1b {z24.b}, p0/z, [x7, #-4, mul vl]
 	WORD $0xa40ea0fc // ld1b {z28.b}, p0/z, [x7, #-2, mul vl]
@@ -4431,10 +4434,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa40fa0f8 // ld1b {z24.b}, p0/z, [x7, #-1, mul vl]
 	WORD $0xa401a0fc // ld1b {z28.b}, p0/z, [x7, #1, mul vl]
@@ -4728,10 +4731,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa402a0f8 // ld1b {z24.b}, p0/z, [x7, #2, mul vl]
 	WORD $0xa404a0fc // ld1b {z28.b}, p0/z, [x7, #4, mul vl]
@@ -5026,10 +5029,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa405a0f8 // ld1b {z24.b}, p0/z, [x7, #5, mul vl]
 	WORD $0xa407a0fc // ld1b {z28.b}, p0/z, [x7, #7, mul vl]
@@ -5324,10 +5327,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $512, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -5638,10 +5641,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $704, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]

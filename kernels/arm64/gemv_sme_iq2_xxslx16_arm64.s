@@ -31,6 +31,7 @@ TEXT ·Gemv_iq2_xxslx16_q8x_64x1_sme2(SB), 0, $512-8
 	MOVD $Gemv_iq2_xxslx16_q8x_64x1_sme2_6<>(SB), R20
 	WORD $0xa400a28f // ld1b {z15.b}, p0/z, [x20]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R20
 	MOVD 32(R0), R21
@@ -116,7 +117,7 @@ loop8:
 	WORD $0x05273252 // tbl z18.b, {z18.b}, z7.b
 	WORD $0xe405e272 // st1b {z18.b}, p0, [x19, #5, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $-640, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -249,7 +250,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa409a0f8 // ld1b {z24.b}, p0/z, [x7, #-7, mul vl]
 	WORD $0xa40ba0fc // ld1b {z28.b}, p0/z, [x7, #-5, mul vl]
@@ -375,7 +376,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa40ca0f8 // ld1b {z24.b}, p0/z, [x7, #-4, mul vl]
 	WORD $0xa40ea0fc // ld1b {z28.b}, p0/z, [x7, #-2, mul vl]
@@ -500,7 +501,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa40fa0f8 // ld1b {z24.b}, p0/z, [x7, #-1, mul vl]
 	WORD $0xa401a0fc // ld1b {z28.b}, p0/z, [x7, #1, mul vl]
@@ -626,7 +627,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa402a0f8 // ld1b {z24.b}, p0/z, [x7, #2, mul vl]
 	WORD $0xa404a0fc // ld1b {z28.b}, p0/z, [x7, #4, mul vl]
@@ -751,7 +752,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa405a0f8 // ld1b {z24.b}, p0/z, [x7, #5, mul vl]
 	WORD $0xa407a0fc // ld1b {z28.b}, p0/z, [x7, #7, mul vl]
@@ -877,7 +878,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $512, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -1018,7 +1019,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $704, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -1223,6 +1224,7 @@ TEXT ·Gemv_iq2_xxslx16_q8x_64x2_sme2(SB), 0, $512-8
 	MOVD $Gemv_iq2_xxslx16_q8x_64x2_sme2_6<>(SB), R21
 	WORD $0xa400a2af // ld1b {z15.b}, p0/z, [x21]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R21
 	MOVD 32(R0), R22
@@ -1311,8 +1313,8 @@ loop8:
 	WORD $0x05273252 // tbl z18.b, {z18.b}, z7.b
 	WORD $0xe405e292 // st1b {z18.b}, p0, [x20, #5, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $-640, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -1475,8 +1477,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa409a0f8 // ld1b {z24.b}, p0/z, [x7, #-7, mul vl]
 	WORD $0xa40ba0fc // ld1b {z28.b}, p0/z, [x7, #-5, mul vl]
@@ -1632,8 +1634,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa40ca0f8 // ld1b {z24.b}, p0/z, [x7, #-4, mul vl]
 	WORD $0xa40ea0fc // ld1b {z28.b}, p0/z, [x7, #-2, mul vl]
@@ -1788,8 +1790,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa40fa0f8 // ld1b {z24.b}, p0/z, [x7, #-1, mul vl]
 	WORD $0xa401a0fc // ld1b {z28.b}, p0/z, [x7, #1, mul vl]
@@ -1945,8 +1947,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa402a0f8 // ld1b {z24.b}, p0/z, [x7, #2, mul vl]
 	WORD $0xa404a0fc // ld1b {z28.b}, p0/z, [x7, #4, mul vl]
@@ -2101,8 +2103,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa405a0f8 // ld1b {z24.b}, p0/z, [x7, #5, mul vl]
 	WORD $0xa407a0fc // ld1b {z28.b}, p0/z, [x7, #7, mul vl]
@@ -2258,8 +2260,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $512, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -2430,8 +2432,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $704, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -2686,6 +2688,7 @@ TEXT ·Gemv_iq2_xxslx16_q8x_64x4_sme2(SB), 0, $512-8
 	MOVD $Gemv_iq2_xxslx16_q8x_64x4_sme2_6<>(SB), R23
 	WORD $0xa400a2ef // ld1b {z15.b}, p0/z, [x23]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R23
 	MOVD 32(R0), R24
@@ -2780,10 +2783,10 @@ loop8:
 	WORD $0x05273252 // tbl z18.b, {z18.b}, z7.b
 	WORD $0xe405e2d2 // st1b {z18.b}, p0, [x22, #5, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $-640, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -3006,10 +3009,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa409a0f8 // ld1b {z24.b}, p0/z, [x7, #-7, mul vl]
 	WORD $0xa40ba0fc // ld1b {z28.b}, p0/z, [x7, #-5, mul vl]
@@ -3225,10 +3228,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa40ca0f8 // ld1b {z24.b}, p0/z, [x7, #-4, mul vl]
 	WORD $0xa40ea0fc // ld1b {z28.b}, p0/z, [x7, #-2, mul vl]
@@ -3443,10 +3446,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa40fa0f8 // ld1b {z24.b}, p0/z, [x7, #-1, mul vl]
 	WORD $0xa401a0fc // ld1b {z28.b}, p0/z, [x7, #1, mul vl]
@@ -3662,10 +3665,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa402a0f8 // ld1b {z24.b}, p0/z, [x7, #2, mul vl]
 	WORD $0xa404a0fc // ld1b {z28.b}, p0/z, [x7, #4, mul vl]
@@ -3880,10 +3883,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	WORD $0xa405a0f8 // ld1b {z24.b}, p0/z, [x7, #5, mul vl]
 	WORD $0xa407a0fc // ld1b {z28.b}, p0/z, [x7, #7, mul vl]
@@ -4099,10 +4102,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $512, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]
@@ -4333,10 +4336,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0x2538c004 // dup z4.b, #0
 	ADD $704, R7, R6
 	WORD $0xa400a0d8 // ld1b {z24.b}, p0/z, [x6]

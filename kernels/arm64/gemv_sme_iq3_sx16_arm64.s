@@ -31,6 +31,7 @@ TEXT ·Gemv_iq3_sx16_q8x_64x1_sme2(SB), 0, $512-8
 	MOVD $Gemv_iq3_sx16_q8x_64x1_sme2_6<>(SB), R20
 	WORD $0xa400a28f // ld1b {z15.b}, p0/z, [x20]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R20
 	MOVD 32(R0), R21
@@ -111,7 +112,7 @@ loop8:
 	WORD $0x05273252 // tbl z18.b, {z18.b}, z7.b
 	WORD $0xe405e272 // st1b {z18.b}, p0, [x19, #5, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa04800f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #-16, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa048017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #-16, mul vl]
@@ -176,7 +177,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa04a00f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #-12, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04a017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #-12, mul vl]
@@ -242,7 +243,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa04c00f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #-8, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04c017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #-8, mul vl]
@@ -307,7 +308,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa04e00f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #-4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04e017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #-4, mul vl]
@@ -373,7 +374,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa04000f8 // ld1b {z24.b-z25.b}, pn8/z, [x7]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa040017a // ld1b {z26.b-z27.b}, pn8/z, [x11]
@@ -438,7 +439,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa04200f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa042017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #4, mul vl]
@@ -504,7 +505,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa04400f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #8, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa044017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #8, mul vl]
@@ -569,7 +570,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa04600f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #12, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa046017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #12, mul vl]
@@ -698,6 +699,7 @@ TEXT ·Gemv_iq3_sx16_q8x_64x2_sme2(SB), 0, $512-8
 	MOVD $Gemv_iq3_sx16_q8x_64x2_sme2_6<>(SB), R21
 	WORD $0xa400a2af // ld1b {z15.b}, p0/z, [x21]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R21
 	MOVD 32(R0), R22
@@ -781,8 +783,8 @@ loop8:
 	WORD $0x05273252 // tbl z18.b, {z18.b}, z7.b
 	WORD $0xe405e292 // st1b {z18.b}, p0, [x20, #5, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa04800f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #-16, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa048017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #-16, mul vl]
@@ -877,8 +879,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa04a00f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #-12, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04a017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #-12, mul vl]
@@ -974,8 +976,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa04c00f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #-8, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04c017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #-8, mul vl]
@@ -1070,8 +1072,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa04e00f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #-4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04e017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #-4, mul vl]
@@ -1167,8 +1169,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa04000f8 // ld1b {z24.b-z25.b}, pn8/z, [x7]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa040017a // ld1b {z26.b-z27.b}, pn8/z, [x11]
@@ -1263,8 +1265,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa04200f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa042017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #4, mul vl]
@@ -1360,8 +1362,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa04400f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #8, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa044017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #8, mul vl]
@@ -1456,8 +1458,8 @@ loop8:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa04600f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #12, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa046017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #12, mul vl]
@@ -1636,6 +1638,7 @@ TEXT ·Gemv_iq3_sx16_q8x_64x4_sme2(SB), 0, $512-8
 	MOVD $Gemv_iq3_sx16_q8x_64x4_sme2_6<>(SB), R23
 	WORD $0xa400a2ef // ld1b {z15.b}, p0/z, [x23]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R23
 	MOVD 32(R0), R24
@@ -1725,10 +1728,10 @@ loop8:
 	WORD $0x05273252 // tbl z18.b, {z18.b}, z7.b
 	WORD $0xe405e2d2 // st1b {z18.b}, p0, [x22, #5, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa04800f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #-16, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa048017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #-16, mul vl]
@@ -1883,10 +1886,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa04a00f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #-12, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04a017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #-12, mul vl]
@@ -2042,10 +2045,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa04c00f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #-8, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04c017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #-8, mul vl]
@@ -2200,10 +2203,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa04e00f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #-4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04e017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #-4, mul vl]
@@ -2359,10 +2362,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa04000f8 // ld1b {z24.b-z25.b}, pn8/z, [x7]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa040017a // ld1b {z26.b-z27.b}, pn8/z, [x11]
@@ -2517,10 +2520,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa04200f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa042017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #4, mul vl]
@@ -2676,10 +2679,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa04400f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #8, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa044017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #8, mul vl]
@@ -2834,10 +2837,10 @@ loop8:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa04600f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #12, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa046017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #12, mul vl]

@@ -27,6 +27,7 @@ TEXT ·Gemv_iq4_nlx16_q8x_64x1_sme2(SB), NOSPLIT, $0-8
 	MOVD $Gemv_iq4_nlx16_q8x_64x1_sme2_5<>(SB), R19
 	WORD $0xa400a26f // ld1b {z15.b}, p0/z, [x19]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop6:
 	MOVD 16(R0), R19
 	MOVD 32(R0), R20
@@ -59,7 +60,7 @@ loop7:
 	WORD $0xa4c0a20b // ld1h {z11.s}, p0/z, [x16]
 	WORD $0x6589a16b // fcvt z11.s, p0/m, z11.h
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa04000f8 // ld1b {z24.b-z25.b}, pn8/z, [x7]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa040017a // ld1b {z26.b-z27.b}, pn8/z, [x11]
@@ -174,6 +175,7 @@ TEXT ·Gemv_iq4_nlx16_q8x_64x2_sme2(SB), NOSPLIT, $0-8
 	MOVD $Gemv_iq4_nlx16_q8x_64x2_sme2_5<>(SB), R20
 	WORD $0xa400a28f // ld1b {z15.b}, p0/z, [x20]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop6:
 	MOVD 16(R0), R20
 	MOVD 32(R0), R21
@@ -209,8 +211,8 @@ loop7:
 	WORD $0xa4c0a20b // ld1h {z11.s}, p0/z, [x16]
 	WORD $0x6589a16b // fcvt z11.s, p0/m, z11.h
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa04000f8 // ld1b {z24.b-z25.b}, pn8/z, [x7]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa040017a // ld1b {z26.b-z27.b}, pn8/z, [x11]
@@ -375,6 +377,7 @@ TEXT ·Gemv_iq4_nlx16_q8x_64x4_sme2(SB), NOSPLIT, $0-8
 	MOVD $Gemv_iq4_nlx16_q8x_64x4_sme2_5<>(SB), R22
 	WORD $0xa400a2cf // ld1b {z15.b}, p0/z, [x22]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop6:
 	MOVD 16(R0), R22
 	MOVD 32(R0), R23
@@ -416,10 +419,10 @@ loop7:
 	WORD $0xa4c0a20b // ld1h {z11.s}, p0/z, [x16]
 	WORD $0x6589a16b // fcvt z11.s, p0/m, z11.h
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa04000f8 // ld1b {z24.b-z25.b}, pn8/z, [x7]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa040017a // ld1b {z26.b-z27.b}, pn8/z, [x11]

@@ -30,6 +30,7 @@ TEXT ·Gemv_iq4_xsx16_q8x_64x1_sme2(SB), 0, $512-8
 	MOVD $Gemv_iq4_xsx16_q8x_64x1_sme2_6<>(SB), R14
 	WORD $0xa400a1cf // ld1b {z15.b}, p0/z, [x14]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R14
 	MOVD 32(R0), R15
@@ -158,7 +159,7 @@ loop8:
 	WORD $0x05273252 // tbl z18.b, {z18.b}, z7.b
 	WORD $0xe405e1b2 // st1b {z18.b}, p0, [x13, #5, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
 	WORD $0xa04800d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #-16, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04800fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #-16, mul vl]
@@ -223,7 +224,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R12
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
 	WORD $0xa04a00d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #-12, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04a00fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #-12, mul vl]
@@ -289,7 +290,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R12
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
 	WORD $0xa04c00d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #-8, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04c00fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #-8, mul vl]
@@ -354,7 +355,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R12
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
 	WORD $0xa04e00d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #-4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04e00fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #-4, mul vl]
@@ -420,7 +421,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R12
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
 	WORD $0xa04000d8 // ld1b {z24.b-z25.b}, pn8/z, [x6]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04000fa // ld1b {z26.b-z27.b}, pn8/z, [x7]
@@ -485,7 +486,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R12
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
 	WORD $0xa04200d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04200fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #4, mul vl]
@@ -551,7 +552,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R12
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
 	WORD $0xa04400d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #8, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04400fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #8, mul vl]
@@ -616,7 +617,7 @@ loop8:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R12
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
 	WORD $0xa04600d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #12, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04600fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #12, mul vl]
@@ -739,6 +740,7 @@ TEXT ·Gemv_iq4_xsx16_q8x_64x2_sme2(SB), 0, $512-8
 	MOVD $Gemv_iq4_xsx16_q8x_64x2_sme2_6<>(SB), R15
 	WORD $0xa400a1ef // ld1b {z15.b}, p0/z, [x15]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R15
 	MOVD 32(R0), R16
@@ -870,8 +872,8 @@ loop8:
 	WORD $0x05273252 // tbl z18.b, {z18.b}, z7.b
 	WORD $0xe405e1d2 // st1b {z18.b}, p0, [x14, #5, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
 	WORD $0xa04800d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #-16, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04800fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #-16, mul vl]
@@ -966,8 +968,8 @@ loop8:
 	ADD $48, R12
 	ADD $48, R13
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
 	WORD $0xa04a00d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #-12, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04a00fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #-12, mul vl]
@@ -1063,8 +1065,8 @@ loop8:
 	ADD $48, R12
 	ADD $48, R13
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
 	WORD $0xa04c00d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #-8, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04c00fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #-8, mul vl]
@@ -1159,8 +1161,8 @@ loop8:
 	ADD $48, R12
 	ADD $48, R13
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
 	WORD $0xa04e00d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #-4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04e00fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #-4, mul vl]
@@ -1256,8 +1258,8 @@ loop8:
 	ADD $48, R12
 	ADD $48, R13
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
 	WORD $0xa04000d8 // ld1b {z24.b-z25.b}, pn8/z, [x6]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04000fa // ld1b {z26.b-z27.b}, pn8/z, [x7]
@@ -1352,8 +1354,8 @@ loop8:
 	ADD $48, R12
 	ADD $48, R13
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
 	WORD $0xa04200d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04200fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #4, mul vl]
@@ -1449,8 +1451,8 @@ loop8:
 	ADD $48, R12
 	ADD $48, R13
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
 	WORD $0xa04400d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #8, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04400fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #8, mul vl]
@@ -1545,8 +1547,8 @@ loop8:
 	ADD $48, R12
 	ADD $48, R13
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
 	WORD $0xa04600d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #12, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04600fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #12, mul vl]
@@ -1719,6 +1721,7 @@ TEXT ·Gemv_iq4_xsx16_q8x_64x4_sme2(SB), 0, $512-8
 	MOVD $Gemv_iq4_xsx16_q8x_64x4_sme2_6<>(SB), R17
 	WORD $0xa400a22f // ld1b {z15.b}, p0/z, [x17]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop7:
 	MOVD 16(R0), R17
 	MOVD 32(R0), R19
@@ -1856,10 +1859,10 @@ loop8:
 	WORD $0x05273252 // tbl z18.b, {z18.b}, z7.b
 	WORD $0xe405e212 // st1b {z18.b}, p0, [x16, #5, mul vl]
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
-	WORD $0xa400a1c2 // ld1b {z2.b}, p0/z, [x14]
-	WORD $0xa400a1e3 // ld1b {z3.b}, p0/z, [x15]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
+	WORD $0xa5e0a9c2 // ld1d {z2.d}, p2/z, [x14]
+	WORD $0xa5e0a9e3 // ld1d {z3.d}, p2/z, [x15]
 	WORD $0xa04800d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #-16, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04800fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #-16, mul vl]
@@ -2014,10 +2017,10 @@ loop8:
 	ADD $48, R14
 	ADD $48, R15
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
-	WORD $0xa400a1c2 // ld1b {z2.b}, p0/z, [x14]
-	WORD $0xa400a1e3 // ld1b {z3.b}, p0/z, [x15]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
+	WORD $0xa5e0a9c2 // ld1d {z2.d}, p2/z, [x14]
+	WORD $0xa5e0a9e3 // ld1d {z3.d}, p2/z, [x15]
 	WORD $0xa04a00d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #-12, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04a00fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #-12, mul vl]
@@ -2173,10 +2176,10 @@ loop8:
 	ADD $48, R14
 	ADD $48, R15
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
-	WORD $0xa400a1c2 // ld1b {z2.b}, p0/z, [x14]
-	WORD $0xa400a1e3 // ld1b {z3.b}, p0/z, [x15]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
+	WORD $0xa5e0a9c2 // ld1d {z2.d}, p2/z, [x14]
+	WORD $0xa5e0a9e3 // ld1d {z3.d}, p2/z, [x15]
 	WORD $0xa04c00d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #-8, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04c00fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #-8, mul vl]
@@ -2331,10 +2334,10 @@ loop8:
 	ADD $48, R14
 	ADD $48, R15
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
-	WORD $0xa400a1c2 // ld1b {z2.b}, p0/z, [x14]
-	WORD $0xa400a1e3 // ld1b {z3.b}, p0/z, [x15]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
+	WORD $0xa5e0a9c2 // ld1d {z2.d}, p2/z, [x14]
+	WORD $0xa5e0a9e3 // ld1d {z3.d}, p2/z, [x15]
 	WORD $0xa04e00d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #-4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04e00fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #-4, mul vl]
@@ -2490,10 +2493,10 @@ loop8:
 	ADD $48, R14
 	ADD $48, R15
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
-	WORD $0xa400a1c2 // ld1b {z2.b}, p0/z, [x14]
-	WORD $0xa400a1e3 // ld1b {z3.b}, p0/z, [x15]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
+	WORD $0xa5e0a9c2 // ld1d {z2.d}, p2/z, [x14]
+	WORD $0xa5e0a9e3 // ld1d {z3.d}, p2/z, [x15]
 	WORD $0xa04000d8 // ld1b {z24.b-z25.b}, pn8/z, [x6]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04000fa // ld1b {z26.b-z27.b}, pn8/z, [x7]
@@ -2648,10 +2651,10 @@ loop8:
 	ADD $48, R14
 	ADD $48, R15
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
-	WORD $0xa400a1c2 // ld1b {z2.b}, p0/z, [x14]
-	WORD $0xa400a1e3 // ld1b {z3.b}, p0/z, [x15]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
+	WORD $0xa5e0a9c2 // ld1d {z2.d}, p2/z, [x14]
+	WORD $0xa5e0a9e3 // ld1d {z3.d}, p2/z, [x15]
 	WORD $0xa04200d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04200fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #4, mul vl]
@@ -2807,10 +2810,10 @@ loop8:
 	ADD $48, R14
 	ADD $48, R15
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
-	WORD $0xa400a1c2 // ld1b {z2.b}, p0/z, [x14]
-	WORD $0xa400a1e3 // ld1b {z3.b}, p0/z, [x15]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
+	WORD $0xa5e0a9c2 // ld1d {z2.d}, p2/z, [x14]
+	WORD $0xa5e0a9e3 // ld1d {z3.d}, p2/z, [x15]
 	WORD $0xa04400d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #8, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04400fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #8, mul vl]
@@ -2965,10 +2968,10 @@ loop8:
 	ADD $48, R14
 	ADD $48, R15
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a180 // ld1b {z0.b}, p0/z, [x12]
-	WORD $0xa400a1a1 // ld1b {z1.b}, p0/z, [x13]
-	WORD $0xa400a1c2 // ld1b {z2.b}, p0/z, [x14]
-	WORD $0xa400a1e3 // ld1b {z3.b}, p0/z, [x15]
+	WORD $0xa5e0a980 // ld1d {z0.d}, p2/z, [x12]
+	WORD $0xa5e0a9a1 // ld1d {z1.d}, p2/z, [x13]
+	WORD $0xa5e0a9c2 // ld1d {z2.d}, p2/z, [x14]
+	WORD $0xa5e0a9e3 // ld1d {z3.d}, p2/z, [x15]
 	WORD $0xa04600d8 // ld1b {z24.b-z25.b}, pn8/z, [x6, #12, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa04600fa // ld1b {z26.b-z27.b}, pn8/z, [x7, #12, mul vl]

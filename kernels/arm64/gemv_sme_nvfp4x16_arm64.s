@@ -27,6 +27,7 @@ TEXT ·Gemv_nvfp4x16_q8x_64x1_sme2(SB), NOSPLIT, $0-8
 	MOVD $Gemv_nvfp4x16_q8x_64x1_sme2_5<>(SB), R19
 	WORD $0xa400a26f // ld1b {z15.b}, p0/z, [x19]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop6:
 	MOVD 16(R0), R19
 	MOVD 32(R0), R20
@@ -51,7 +52,7 @@ loop6:
 	MOVD 40(R0), R4
 loop7:
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa04000f8 // ld1b {z24.b-z25.b}, pn8/z, [x7]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa040017a // ld1b {z26.b-z27.b}, pn8/z, [x11]
@@ -263,7 +264,7 @@ loop7:
 	WORD $0xc1b51a01 // fmla za.s[w8, 1, vgx4], {z16.s-z19.s}, {z20.s-z23.s}
 	ADD $48, R17
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
 	WORD $0xa04200f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa042017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #4, mul vl]
@@ -534,6 +535,7 @@ TEXT ·Gemv_nvfp4x16_q8x_64x2_sme2(SB), NOSPLIT, $0-8
 	MOVD $Gemv_nvfp4x16_q8x_64x2_sme2_5<>(SB), R20
 	WORD $0xa400a28f // ld1b {z15.b}, p0/z, [x20]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop6:
 	MOVD 16(R0), R20
 	MOVD 32(R0), R21
@@ -561,8 +563,8 @@ loop6:
 	MOVD 40(R0), R4
 loop7:
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa04000f8 // ld1b {z24.b-z25.b}, pn8/z, [x7]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa040017a // ld1b {z26.b-z27.b}, pn8/z, [x11]
@@ -821,8 +823,8 @@ loop7:
 	ADD $48, R17
 	ADD $48, R19
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
 	WORD $0xa04200f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa042017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #4, mul vl]
@@ -1160,6 +1162,7 @@ TEXT ·Gemv_nvfp4x16_q8x_64x4_sme2(SB), NOSPLIT, $0-8
 	MOVD $Gemv_nvfp4x16_q8x_64x4_sme2_5<>(SB), R22
 	WORD $0xa400a2cf // ld1b {z15.b}, p0/z, [x22]
 	WORD $0x2538c665 // dup z5.b, #51
+	WORD $0x25d8e0c2 // ptrue p2.d, vl6
 loop6:
 	MOVD 16(R0), R22
 	MOVD 32(R0), R23
@@ -1193,10 +1196,10 @@ loop6:
 	MOVD 40(R0), R4
 loop7:
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa04000f8 // ld1b {z24.b-z25.b}, pn8/z, [x7]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa040017a // ld1b {z26.b-z27.b}, pn8/z, [x11]
@@ -1549,10 +1552,10 @@ loop7:
 	ADD $48, R20
 	ADD $48, R21
 	WORD $0xc0080055 // zero {za0.s, za2.s}
-	WORD $0xa400a220 // ld1b {z0.b}, p0/z, [x17]
-	WORD $0xa400a261 // ld1b {z1.b}, p0/z, [x19]
-	WORD $0xa400a282 // ld1b {z2.b}, p0/z, [x20]
-	WORD $0xa400a2a3 // ld1b {z3.b}, p0/z, [x21]
+	WORD $0xa5e0aa20 // ld1d {z0.d}, p2/z, [x17]
+	WORD $0xa5e0aa61 // ld1d {z1.d}, p2/z, [x19]
+	WORD $0xa5e0aa82 // ld1d {z2.d}, p2/z, [x20]
+	WORD $0xa5e0aaa3 // ld1d {z3.d}, p2/z, [x21]
 	WORD $0xa04200f8 // ld1b {z24.b-z25.b}, pn8/z, [x7, #4, mul vl]
 	WORD $0xc08a4310 // luti4 {z16.b-z17.b}, zt0, z24[0]
 	WORD $0xa042017a // ld1b {z26.b-z27.b}, pn8/z, [x11, #4, mul vl]

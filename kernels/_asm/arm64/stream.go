@@ -210,6 +210,7 @@ func (s *stream) constants() {
 		s.tableOf(zPair+V(u), pair[:])
 	}
 	s.zdup("b", zMask, 0x33)
+	s.word(0x25d8e0c2, "ptrue p2.d, vl6") // 48 bytes: a block of activations
 }
 
 func (s *stream) tableOf(v V, b []byte) {
@@ -364,7 +365,7 @@ func (s *stream) masked(sub, half int) {
 func (s *stream) lookUp(sub, half int) {
 	if half == 0 {
 		for c, x := range s.x {
-			s.zmem("ld1b.b", zX+V(c), x, 0)
+			s.ld1dBlock(zX+V(c), x)
 		}
 	}
 	for u := 2 * half; u < 2*half+2; u++ {

@@ -218,6 +218,11 @@ func (f *fn) quarters(v V, base R, off int) {
 	f.word(0xa4002000|uint32(off/16&15)<<16|uint32(base)<<5|uint32(v), "ld1rqb {z%d.b}, p0/z, [x%d%s]", v, base, at)
 }
 
+// ld1dBlock loads the bytes of p2.
+func (f *fn) ld1dBlock(v V, base R) {
+	f.word(0xa5e0a800|uint32(base)<<5|uint32(v), "ld1d {z%d.d}, p2/z, [x%d]", v, base)
+}
+
 // ld1rw fills v with the word at base.
 func (f *fn) ld1rw(v V, base R) {
 	f.word(0x8540c000|uint32(base)<<5|uint32(v), "ld1rw {z%d.s}, p0/z, [x%d]", v, base)
