@@ -138,6 +138,9 @@ func (s *File) open(b backend) (*Backend, error) {
 			dev = newPool(readers, f.ReadAt)
 		}
 		*q = newReads(s.path, dev, s.f, align)
+		if b.kind == Uring {
+			(*q).spin = ringSpin
+		}
 		if !b.direct {
 			(*q).drop = dropCached(s.f)
 		}
