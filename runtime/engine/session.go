@@ -131,10 +131,17 @@ func (s *Session) eval(ctx context.Context, tokens []int32, want func(i int) boo
 			}
 			s.batch = append(s.batch, exec.Row{Token: t, Cache: s.cache, Pos: first + i, Logits: wanted && each != nil})
 		}
+		e.model.Until(nil)
+		if n > 1 { // a single row is done sooner than its state could be made anew
+			e.model.Until(ctx.Done())
+		}
 		start := time.Now()
 		err = e.model.Run(s.batch)
 		if e.stream != nil {
 			e.stream.cache.Ran(time.Since(start))
+		}
+		if errors.Is(err, exec.ErrStopped) {
+			err = ctx.Err()
 		}
 		if err = e.ran(err); err != nil {
 			_, back := s.cut(before)

@@ -58,10 +58,12 @@ type Model struct {
 	did      []float64 // scratch of learn
 	busy     []float64
 	batch    Batch
-	rows     int   // capacity
-	chosen   []int // rows of the batch that survive Select
-	n        int   // rows of the batch
-	picks    picks // grouping of expert choices, see op_experts.go
+	rows     int             // capacity
+	chosen   []int           // rows of the batch that survive Select
+	n        int             // rows of the batch
+	picks    picks           // grouping of expert choices, see op_experts.go
+	until    <-chan struct{} // see Until
+	stopped  bool            // set between two steps
 	stream   Stream
 	inLoop   bool              // more blocks of a turn follow
 	more     [2]bool           // the same, by parity of worker.turn

@@ -16,6 +16,7 @@ var (
 	ErrToken    = errors.New("token id out of range")
 	ErrPosition = errors.New("position beyond the model's table of positions")
 	ErrLogits   = errors.New("logits are not finite")
+	ErrStopped  = errors.New("stopped")
 	ErrParts    = errors.New("the model sees a text as a whole, which must fit in one batch")
 )
 
@@ -70,8 +71,12 @@ func (m *Model) Run(b Batch) error {
 	var watched bool
 	m.pool, watched = m.teams.Team(len(b))
 	m.timed = m.pool.Measured()
+	m.stopped = false
 	start := time.Now()
 	err := m.pool.Run(m.entry)
+	if err == nil && m.stopped {
+		err = ErrStopped
+	}
 	if watched && err == nil {
 		m.teams.Took(len(b), time.Since(start))
 	}
@@ -93,6 +98,14 @@ func (m *Model) learn() {
 		m.did[i], m.busy[i] = m.work[i].did, m.work[i].busy.Seconds()
 	}
 	m.pool.Learn(m.did[:n], m.busy[:n])
+}
+
+// Until makes a Run end with ErrStopped between two steps once done is closed; nil: never. What the batch has stored by then is of no use. A model whose weights are read as they are
+// wanted computes its batch to the end, since reads are under way.
+func (m *Model) Until(done <-chan struct{}) {
+	if m.stream == nil {
+		m.until = done
+	}
 }
 
 // Whole says that rows see later positions: all tokens of a session must be in one batch.
@@ -120,6 +133,9 @@ func (m *Model) region(id int) {
 		if !m.pool.Meet(id, m.between) {
 			return
 		}
+		if m.stopped {
+			return
+		}
 		i = w.upto
 		if back := m.steps[i-1].back; back != 0 && m.more[w.turn&1] {
 			i -= back
@@ -139,6 +155,14 @@ func (m *Model) alone(i int) int {
 func (m *Model) meeting(id int) {
 	w := &m.work[id]
 	m.next[w.done].Reset()
+	if m.until != nil {
+		select {
+		case <-m.until:
+			m.stopped = true // all see it behind the meeting
+			return
+		default:
+		}
+	}
 	for i := w.done + 1; i < w.upto; i++ {
 		m.steps[i].row(w, 0)
 	}
