@@ -33,10 +33,10 @@ type line struct {
 }
 
 // Spin limits, in polls of an atomic (about a nanosecond each when it lies in the poller's cache). Inside a region the other workers are at work, so a worker polls
-// for long; between regions it parks soon, so that an idle process costs nothing. Yielding is for pools larger than the number of processors: a worker has a thread
-// of its own, which a yield puts to sleep and wakes again, and that takes longer than most steps.
+// for long; between regions it parks soon, so that an idle process costs nothing. A yield is for the case that another worker waits for this processor: a worker has a thread
+// of its own, which a yield puts to sleep and wakes again, and that takes longer than most steps, but far less than the time that the system gives to a thread that does not yield.
 const (
-	spinsBeforeYield = 1 << 16
+	spinsBeforeYield = 1 << 15
 	spinsBeforePark  = 1 << 17
 )
 
