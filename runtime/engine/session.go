@@ -25,6 +25,15 @@ func (e *Engine) NewSession() *Session {
 	return &Session{e: e, cache: e.model.Store().NewCache(e.opts.Context), chosen: -1}
 }
 
+// SessionBytes is the memory that keys, values and states of a session of so many tokens take at most; KVLimit what there is of it for all sessions, 0: no limit. Marks are not counted:
+// they make way.
+func (e *Engine) SessionBytes(tokens int) uint64 {
+	return kvBytes(e.c.Program, min(tokens, e.opts.Context), e.opts.KV == KVQ8)
+}
+
+// KVLimit is described with SessionBytes.
+func (e *Engine) KVLimit() uint64 { return e.model.Store().Limit() }
+
 // Close gives the session's memory back to the engine.
 func (s *Session) Close() { s.cache.Close(); s.tokens = nil }
 

@@ -62,11 +62,20 @@ func (s *Server) answer(parse func([]byte, *facts) (*job, error)) handler {
 		if err != nil {
 			return err
 		}
-		if err := place.wait(r.Context()); err != nil {
+		if err := place.wait(r.Context(), s.needs(j, prompt)); err != nil {
 			return err
 		}
 		return s.run(w, r, j, prompt, arrived)
 	}
+}
+
+// needs is the memory that a job's keys and values will take at most.
+func (s *Server) needs(j *job, prompt []int32) uint64 {
+	tokens := s.e.Options().Context
+	if j.maxTokens >= 0 && j.maxTokens < tokens-len(prompt) {
+		tokens = len(prompt) + j.maxTokens
+	}
+	return s.e.SessionBytes(tokens)
 }
 
 // wants reads a header that is a switch.
@@ -111,6 +120,9 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, j *job, prompt []in
 		return err
 	}
 	sess := s.sessions.take(prompt)
+	if left, limited := s.queue.left(); limited {
+		s.sessions.trim(left)
+	}
 	broken := true // until we know better: a panic must not bring a session back
 	defer func() { s.sessions.give(sess, broken) }()
 	first := true

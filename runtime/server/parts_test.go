@@ -29,6 +29,9 @@ func (f *fakeSession) Fork() session {
 	return &fakeSession{slices.Clone(f.tokens), f.gone, f.open}
 }
 
+func (f *fakeSession) Reach(n int) int { return n }
+func (f *fakeSession) Bytes() int      { return len(f.tokens) }
+
 func (f *fakeSession) Truncate(n int) error {
 	if f.gone {
 		return errors.New("gone")
@@ -82,7 +85,7 @@ func TestTheQueueIsFirstComeFirstServed(t *testing.T) {
 	q := newQueue(1, 8, time.Minute)
 	first, err := q.reserve()
 	require.NoError(t, err)
-	require.NoError(t, first.wait(context.Background()))
+	require.NoError(t, first.wait(context.Background(), 0))
 	order := make(chan int, 8)
 	var tickets []*ticket
 	for i := range 5 {
@@ -96,7 +99,7 @@ func TestTheQueueIsFirstComeFirstServed(t *testing.T) {
 		}
 		go func() {
 			defer cancel()
-			if err := x.wait(ctx); err == nil {
+			if err := x.wait(ctx, 0); err == nil {
 				order <- i
 			}
 			x.leave()
@@ -115,11 +118,11 @@ func TestTheQueueIsFirstComeFirstServed(t *testing.T) {
 	require.Len(t, tickets, 5)
 	a, err := q.reserve()
 	require.NoError(t, err)
-	require.NoError(t, a.wait(context.Background()))
+	require.NoError(t, a.wait(context.Background(), 0))
 	b, err := q.reserve()
 	require.NoError(t, err)
 	refused := make(chan error)
-	go func() { refused <- b.wait(context.Background()) }()
+	go func() { refused <- b.wait(context.Background(), 0) }()
 	eventually(t, func() bool { _, n, _ := q.state(); return n == 1 })
 	q.close()
 	require.Error(t, <-refused)
@@ -177,4 +180,53 @@ func TestMemoryThatIsNotThereIsNobodysMistake(t *testing.T) {
 	e := classify(t.Context(), errors.Join(engine.ErrMemory))
 	require.Equal(t, http.StatusServiceUnavailable, e.status)
 	require.Positive(t, e.retry)
+}
+
+// TestRequestsThatDoNotFitTogetherTakeTurns: what running requests may need is within the memory, one that needs more than all runs alone, and sessions at rest make way.
+func TestRequestsThatDoNotFitTogetherTakeTurns(t *testing.T) {
+	q := newQueue(3, 8, time.Minute)
+	q.memory = 100
+	place := func() *ticket {
+		x, err := q.reserve()
+		require.NoError(t, err)
+		return x
+	}
+	a, b, c := place(), place(), place()
+	require.NoError(t, a.wait(context.Background(), 60))
+	left, limited := q.left()
+	require.True(t, limited)
+	require.Equal(t, uint64(40), left)
+	came := make(chan *ticket, 2)
+	wait := func(x *ticket, needs uint64) {
+		go func() {
+			if x.wait(context.Background(), needs) == nil {
+				came <- x
+			}
+		}()
+		require.Eventually(t, func() bool { _, waiting, _ := q.state(); return waiting > 0 }, time.Minute, time.Millisecond)
+	}
+	wait(b, 50)
+	select {
+	case <-came:
+		t.Fatal("60 and 50 are not 100")
+	default:
+	}
+	a.leave()
+	require.Same(t, b, <-came)
+	wait(c, 1000)
+	b.leave()
+	require.Same(t, c, <-came, "alone")
+	left, _ = q.left()
+	require.Zero(t, left)
+	c.leave()
+
+	open := 2
+	p := &sessions{max: 2, idle: []session{&fakeSession{tokens: make([]int32, 30), open: &open}, &fakeSession{tokens: make([]int32, 20), open: &open}}}
+	p.trim(50)
+	require.Len(t, p.idle, 2)
+	p.trim(49)
+	require.Len(t, p.idle, 1)
+	require.Equal(t, 20, p.idle[0].Bytes())
+	p.trim(0)
+	require.Zero(t, open)
 }

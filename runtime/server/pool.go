@@ -22,6 +22,8 @@ type sessions struct {
 type session interface {
 	Tokens() []int32
 	Truncate(n int) error
+	Reach(n int) int // to how many tokens, at most n, it can be truncated
+	Bytes() int
 	Fork() session
 	Close()
 }
@@ -43,7 +45,7 @@ func (p *sessions) take(prompt []int32) session {
 	p.used++
 	best, common := -1, 0
 	for i, s := range p.idle {
-		if n := shared(s.Tokens(), prompt); n > 0 && n >= common {
+		if n := s.Reach(shared(s.Tokens(), prompt)); n > 0 && n >= common {
 			best, common = i, n
 		}
 	}
@@ -59,7 +61,7 @@ func (p *sessions) take(prompt []int32) session {
 		return p.remove(best)
 	}
 	f := p.idle[best].Fork()
-	if err := f.Truncate(common); err != nil { // a window has dropped what is needed: then nothing is reused
+	if err := f.Truncate(common); err != nil { // what it would go back to has made way: then nothing is reused
 		f.Close()
 		if !full {
 			return p.open()
@@ -70,6 +72,21 @@ func (p *sessions) take(prompt []int32) session {
 		p.remove(0).Close()
 	}
 	return f
+}
+
+// trim closes sessions at rest, those used longest ago first, until they take no more than so many bytes.
+func (p *sessions) trim(bytes uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var sum uint64
+	for _, s := range p.idle {
+		sum += uint64(s.Bytes())
+	}
+	for sum > bytes && len(p.idle) > 0 {
+		s := p.remove(0)
+		sum -= uint64(s.Bytes())
+		s.Close()
+	}
 }
 
 func (p *sessions) remove(i int) session {

@@ -17,6 +17,8 @@ type queue struct {
 	places  int       // tickets out, running or waiting or not yet asking for a turn
 	running int       //
 	waiting []*ticket // in order of arrival
+	memory  uint64    // for keys and values of all that run; 0: no limit
+	taken   uint64    // of it
 	closed  bool
 	usual   time.Duration // running average of how long a request runs
 }
@@ -27,6 +29,7 @@ type ticket struct {
 	turn    chan struct{} // closed when the turn has come, or the queue was closed
 	refused bool          // set before turn is closed
 	running bool
+	needs   uint64 // memory, once it runs
 	since   time.Time
 }
 
@@ -59,15 +62,28 @@ func draining() *apiError {
 	return &apiError{status: http.StatusServiceUnavailable, kind: typeServer, code: "shutting_down", retry: 5 * time.Second, message: errShutdown.Error()}
 }
 
-// wait returns when the ticket's turn has come.
-func (t *ticket) wait(ctx context.Context) error {
+// fits says whether a request may run beside those that do; q.mu is held. One alone always may: what it needs beyond the memory it is refused when it comes to it.
+func (q *queue) fits(t *ticket) bool {
+	return q.running < q.parallel && (q.memory == 0 || q.running == 0 || t.needs <= q.memory-min(q.taken, q.memory))
+}
+
+// left is the memory that running requests leave to sessions at rest.
+func (q *queue) left() (bytes uint64, limited bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.memory - min(q.taken, q.memory), q.memory > 0
+}
+
+// wait returns when the ticket's turn has come. needs is the most memory that its keys and values will take.
+func (t *ticket) wait(ctx context.Context, needs uint64) error {
 	q := t.q
 	q.mu.Lock()
+	t.needs = needs
 	switch {
 	case q.closed:
 		q.mu.Unlock()
 		return draining()
-	case q.running < q.parallel && len(q.waiting) == 0:
+	case len(q.waiting) == 0 && q.fits(t):
 		t.run()
 		q.mu.Unlock()
 		return nil
@@ -96,6 +112,7 @@ func (t *ticket) wait(ctx context.Context) error {
 func (t *ticket) run() {
 	t.running, t.since = true, time.Now()
 	t.q.running++
+	t.q.taken += t.needs
 }
 
 // leave gives the place back and lets the next in.
@@ -109,9 +126,10 @@ func (t *ticket) leave() {
 	}
 	if t.running {
 		q.running--
+		q.taken -= t.needs
 		q.usual += (time.Since(t.since) - q.usual) / 8
 	}
-	for q.running < q.parallel && len(q.waiting) > 0 {
+	for len(q.waiting) > 0 && q.fits(q.waiting[0]) {
 		next := q.waiting[0]
 		q.waiting = slices.Delete(q.waiting, 0, 1)
 		next.run()

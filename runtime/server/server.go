@@ -107,6 +107,7 @@ func New(e *engine.Engine, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.queue = newQueue(o.Parallel, *o.Queue, o.Patience)
+	s.queue.memory = e.KVLimit()
 	s.sessions = &sessions{open: func() session { return engineSession{e.NewSession()} }, max: o.Parallel}
 	s.metrics = newMetrics(s)
 	s.base, s.stop = context.WithCancelCause(context.Background())
