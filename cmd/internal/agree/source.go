@@ -117,6 +117,9 @@ func (j judge) file(ctx context.Context, m model) result {
 			why = words
 		}
 		r.Refused = why
+		if j.o.archs && m.class != "more" {
+			r.Failures = append(r.Failures, "refused: "+why)
+		}
 		return r
 	}
 	var bad *tokensError
