@@ -110,9 +110,6 @@ func (o Options) resolve(trained int) (Options, error) {
 // KernelSets names the kernel sets that this machine can run, best first.
 func KernelSets() []string { return kernels.Available() }
 
-// DefaultThreads is the number of workers that an engine uses when it is not told one.
-func DefaultThreads() int { return sched.Available().Workers() }
-
 // arenaShare: the arena may take one of so many parts of the available memory, keys and values the others. (The weights' pages are given up where memory is short.)
 const arenaShare = 4
 
