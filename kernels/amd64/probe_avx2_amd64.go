@@ -34,11 +34,6 @@ func Probe_dot6_avx2(a *ProbeArgs)
 //go:noescape
 func Probe_dot7_avx2(a *ProbeArgs)
 
-// does N rounds of 32 vectors of products of codes of 8 bits.
-//
-//go:noescape
-func Probe_dot8_avx2(a *ProbeArgs)
-
 // does N rounds of 32 vectors of products of codes of 16 bits.
 //
 //go:noescape

@@ -28,7 +28,7 @@ func init() {
 			}
 			g.probeDot()
 			if s.name == avx2.name {
-				for _, bits := range []int{4, 5, 6, 7, 8, 16} {
+				for _, bits := range []int{4, 5, 6, 7, 16} {
 					g.probeCodes(bits)
 				}
 			}
