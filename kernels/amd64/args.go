@@ -11,7 +11,7 @@ import "unsafe"
 //   - gemv (some columns, all of K): P0, P1, Stride, Tiles, Blocks, X, XStride, Y, YStride
 //   - expand (weights to codes and float scales): P0, P1, Blocks, Codes, Scales
 //   - panel (product of expanded weights): Codes, Scales, CStride, SStride, Blocks, X, XStride, Panels (counted down), Y, YStride, Load;
-//     meanwhile it prefetches 128 bytes (AVX2: 64) a block from P1 on, of a second tile row from P1 + Stride on
+//     meanwhile it prefetches 128 bytes (of half a tile row: 64) a block from P1 on, of a second tile row from P1 + Stride on
 type GemmArgs struct {
 	P0      unsafe.Pointer // stream 0 of the first tile row
 	P1      unsafe.Pointer // stream 1
@@ -22,7 +22,7 @@ type GemmArgs struct {
 	XStride uintptr        // bytes from an activation row to the next
 	Y       unsafe.Pointer // output of the first row and column
 	YStride uintptr        // bytes from an output row to the next
-	Codes   unsafe.Pointer // expanded codes, 512 bytes a block
+	Codes   unsafe.Pointer // expanded codes, 512 bytes a block, 1024 where they are of 16 bits
 	Scales  unsafe.Pointer // expanded scales, 64 or 128 bytes a block
 	CStride uintptr        // bytes from the codes of a tile row to those of the next
 	SStride uintptr        // the same of scales
