@@ -21,7 +21,7 @@ const (
 	ceilingSlice  = 8 << 20
 	ceilingSlices = 129 // odd: reads and products, which take turns, come by every slice
 	ceilingCached = 256 << 10
-	ceilingTiles  = 4   // tile rows of a prompt's matrix
+	ceilingTiles  = 16  // tile rows of a prompt's matrix: what is done once for all of it hardly counts
 	ceilingRows   = 192 // activation rows of it
 )
 
