@@ -33,6 +33,7 @@ type guess struct {
 	args   kernels.RouteArgs
 	up     *weight // tells the slots of the next layer's experts
 	work   []guessing
+	wanted bool    // the next layer sees only the rows whose logits are wanted, this one all of them
 	chosen []int32 // rows × top
 	count  []int32 // by expert: rows that chose it
 }
@@ -42,21 +43,26 @@ type guessing struct{ x, logits, weights []float32 }
 
 // mixture is where the router and the experts of one layer stand in the program.
 type mixture struct {
-	norm    *format.NormParams
-	part    *format.MatMulPart
-	route   *format.RouteParams
-	experts *format.ExpertsParams
+	norm     *format.NormParams
+	part     *format.MatMulPart
+	route    *format.RouteParams
+	experts  *format.ExpertsParams
+	selected bool // only the rows whose logits are wanted come here
 }
 
 // mixtures finds the program's mixtures of experts, in order. What does not look as usual has no norm or part, and nothing is guessed for it.
 func mixtures(p *format.Program) []mixture {
 	var out []mixture
+	selected := false
 	for i := range p.Ops {
+		if _, ok := p.Ops[i].Params.(*format.SelectParams); ok {
+			selected = true
+		}
 		r, ok := p.Ops[i].Params.(*format.RouteParams)
 		if !ok {
 			continue
 		}
-		m := mixture{route: r}
+		m := mixture{route: r, selected: selected}
 		for j := i + 1; j < len(p.Ops) && m.experts == nil; j++ {
 			if e, ok := p.Ops[j].Params.(*format.ExpertsParams); ok && e.Route == r.Out {
 				m.experts = e
@@ -102,7 +108,7 @@ func (m *Model) bindGuess(r *format.RouteParams) *guess {
 		if here.norm == nil || next.norm == nil || next.experts == nil || next.norm.Norm != format.NormRMS || next.norm.Groups != 1 || next.norm.Bias != format.None {
 			return nil
 		}
-		g := &guess{hidden: m.buf(here.norm.In), norm: next.norm, gain: m.vector(next.norm.W), router: m.weight(next.part.W), up: m.weight(next.experts.Up)}
+		g := &guess{wanted: next.selected && !here.selected, hidden: m.buf(here.norm.In), norm: next.norm, gain: m.vector(next.norm.W), router: m.weight(next.part.W), up: m.weight(next.experts.Up)}
 		w, q := g.router, next.route
 		if g.hidden.len != m.buf(next.norm.In).len || !w.layout.Codec.Float() || len(w.parts) != 1 || w.streamed(0) || next.part.Bias != format.None ||
 			next.part.Fine || next.part.From != 0 || uint32(w.Rows) != q.Experts || len(g.up.parts) != int(q.Experts) || int(w.Cols) != g.hidden.len || m.bindMatMul(w) != nil {
@@ -134,7 +140,8 @@ func (m *Model) eachRoute(selected bool, g *guess, route func(w *worker, row int
 	}
 	m.step(selected, func(w *worker, next *sched.Counter) {
 		n := m.count(selected)
-		guessed := min(n, guessRows)
+		of := m.guessedOf(g, selected)
+		guessed := min(of, guessRows)
 		all := n + guessed
 		for {
 			r := next.Next()
@@ -144,10 +151,22 @@ func (m *Model) eachRoute(selected bool, g *guess, route func(w *worker, row int
 			case r < n:
 				route(w, r)
 			default:
-				m.guess(w, g, r-n, (r-n)*n/guessed)
+				row := (r - n) * of / guessed
+				if g.wanted {
+					row = m.chosen[row]
+				}
+				m.guess(w, g, r-n, row)
 			}
 		}
 	})
+}
+
+// guessedOf is the number of rows that the next layer will see.
+func (m *Model) guessedOf(g *guess, selected bool) int {
+	if g.wanted {
+		return len(m.chosen)
+	}
+	return m.count(selected)
 }
 
 // guess applies the next layer's norm and router to a row of the hidden state; i counts the rows that are guessed for.

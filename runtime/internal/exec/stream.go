@@ -220,7 +220,7 @@ func (m *Model) expertBlocks(e *experts, g *guess) (*loop, error) {
 			}
 		}
 		if g != nil && !m.inLoop {
-			m.readAhead(g, m.count(e.selected))
+			m.readAhead(g, m.guessedOf(g, e.selected))
 		}
 	}), nil
 }
