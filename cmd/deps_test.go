@@ -99,7 +99,7 @@ var inTests = map[string]string{
 // modules says which packages may import a module from outside. Each has its reason in RATIONALE.md.
 var modules = map[string]string{
 	"github.com/fxamacker/cbor/v2":             "format",
-	"github.com/zeebo/blake3":                  "format format/formattest compiler compiler/internal/* cmd/jns-get/internal/fetch cmd/jnsc",
+	"github.com/zeebo/blake3":                  "format format/formattest runtime/engine compiler compiler/internal/* cmd/jns-get/internal/fetch cmd/jnsc",
 	"github.com/klauspost/cpuid/v2":            "kernels/cpu",
 	"github.com/urfave/cli/v3":                 "cmd/*",
 	"github.com/vbauerster/mpb/v8":             "cmd/*",
