@@ -39,9 +39,17 @@ if [ ! -f "$tree/include/llama.h" ]; then
 	mv "$dir/src.part" "$dir/src"
 fi
 
+# GCC's intrinsic for ldtilecfg names 8 of the 64 bytes it reads, so the optimiser drops stores to the others, and on a processor with AMX
+# the library dies at its first tile. Keeping the stores in that one file mends it.
+if [ ! -x "$dir/cxx" ]; then
+	printf '%s\n' '#!/bin/sh' 'case "$*" in' '*/amx/mmq.cpp*) exec "$@" -fno-tree-dse ;;' '*) exec "$@" ;;' 'esac' >"$dir/cxx"
+	chmod +x "$dir/cxx"
+	rm -rf "$lib" # built without it
+fi
+
 if [ ! -f "$lib/src/libllama.a" ] || [ ! -f "$lib/ggml/src/libggml-cpu.a" ]; then
 	say "building the libraries (some minutes); log: $dir/build.log"
-	cmake -S "$tree" -B "$lib" -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DGGML_NATIVE=ON -DGGML_METAL=OFF -DGGML_BLAS=OFF \
+	cmake -S "$tree" -B "$lib" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER_LAUNCHER="$dir/cxx" -DBUILD_SHARED_LIBS=OFF -DGGML_NATIVE=ON -DGGML_METAL=OFF -DGGML_BLAS=OFF \
 		-DLLAMA_CURL=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_TESTS=OFF \
 		-DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_APP=OFF >"$dir/build.log" 2>&1 || { tail -20 "$dir/build.log" >&2; exit 1; }
 	cmake --build "$lib" --target llama -j "${JNS_JOBS:-$(getconf _NPROCESSORS_ONLN)}" >>"$dir/build.log" 2>&1 || { tail -20 "$dir/build.log" >&2; exit 1; }
