@@ -42,7 +42,7 @@ fi
 # GCC's intrinsic for ldtilecfg names 8 of the 64 bytes it reads, so the optimiser drops stores to the others, and on a processor with AMX
 # the library dies at its first tile. Keeping the stores in that one file mends it.
 if [ ! -x "$dir/cxx" ]; then
-	printf '%s\n' '#!/bin/sh' 'case "$*" in' '*/amx/mmq.cpp*) exec "$@" -fno-tree-dse ;;' '*) exec "$@" ;;' 'esac' >"$dir/cxx"
+	printf '%s\n' '#!/bin/sh' 'case "$*" in' '*/amx/mmq.cpp*) exec "$@" -fno-tree-dse -fno-dse ;;' '*) exec "$@" ;;' 'esac' >"$dir/cxx"
 	chmod +x "$dir/cxx"
 	rm -rf "$lib" # built without it
 fi
