@@ -31,6 +31,15 @@ func explain(_ context.Context, c *cli.Command) error {
 	if err := jnscli.Args(c, 1, 1, "jnsc explain takes one model or container: jnsc explain MODEL.gguf [--target T]"); err != nil {
 		return err
 	}
+	forms := 0
+	for _, name := range []string{"program", "dot", "roofline"} {
+		if c.Bool(name) {
+			forms++
+		}
+	}
+	if forms > 1 || c.Bool("dot") && c.Bool("json") {
+		return jnscli.Usagef("--program, --dot, --roofline: one form at a time; --json goes with all but --dot")
+	}
 	ex, err := explanation(c)
 	if err != nil {
 		return err
@@ -40,8 +49,6 @@ func explain(_ context.Context, c *cli.Command) error {
 	}
 	show := ex.Text
 	switch {
-	case c.Bool("program") && c.Bool("dot") || c.Bool("dot") && c.Bool("json"):
-		return jnscli.Usagef("--dot, --program and --json: one form at a time, or --program with --json")
 	case c.Bool("json"):
 		return jnscli.JSON(stdout, ex)
 	case c.Bool("dot"):

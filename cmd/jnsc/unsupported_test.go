@@ -50,6 +50,8 @@ func TestExplainShowsTheProgram(t *testing.T) {
 	graph, err := call("explain", model, "--dot")
 	require.NoError(t, err)
 	require.Contains(t, graph, "digraph program {")
-	_, err = call("explain", model, "--dot", "--program")
-	require.ErrorContains(t, err, "one form at a time")
+	for _, two := range [][]string{{"--dot", "--program"}, {"--program", "--roofline"}, {"--dot", "--roofline"}, {"--dot", "--json"}} {
+		_, err = call(append([]string{"explain", model}, two...)...)
+		require.ErrorContains(t, err, "one form at a time", "%q", two)
+	}
 }
