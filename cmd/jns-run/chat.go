@@ -23,7 +23,7 @@ func chatCommand() *cli.Command {
 		Description: "Reads a line, answers, and so on. /reset forgets the conversation, /quit or Ctrl-D ends it; Ctrl-C ends an answer, or the conversation while it waits for a line.",
 		Flags: append(append(engineFlags(), sampleFlags()...),
 			&cli.StringFlag{Name: "system", Usage: "system message"},
-			&cli.IntFlag{Name: "n", Usage: "most tokens of an answer (-1: until the context is full)", Value: -1},
+			&cli.IntFlag{Name: "n", Usage: "most tokens of an answer (-1: until the context is full)", Value: -1, Validator: lengths},
 			&cli.StringSliceFlag{Name: "stop", Usage: "end an answer when this text comes"},
 			sessionFlag()),
 		Action: with(talk),
@@ -48,11 +48,8 @@ func talk(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		return err
 	}
 	s.seed = params.Seed
-	err = converse(ctx, c, e, s, params)
-	if err == nil || errors.Is(err, context.Canceled) {
-		err = errors.Join(err, s.keep())
-	}
-	return err
+	// Whatever ended it, be it a full context: what was said before is kept.
+	return errors.Join(converse(ctx, c, e, s, params), s.keep())
 }
 
 // converse reads and answers until the conversation ends.
@@ -110,6 +107,9 @@ func converse(ctx context.Context, c *cli.Command, e *engine.Engine, s *keptSess
 		turn, stop := until(term, interrupt)
 		res, err := s.Generate(turn, r)
 		stop()
+		if res != nil { // else no token was chosen
+			s.messages = append(s.messages, user, engine.Message{Role: "assistant", Content: res.Text})
+		}
 		if err != nil && !errors.Is(err, context.Canceled) {
 			return err
 		}
@@ -121,7 +121,6 @@ func converse(ctx context.Context, c *cli.Command, e *engine.Engine, s *keptSess
 			fmt.Fprintln(os.Stderr)
 			continue
 		}
-		s.messages = append(s.messages, user, engine.Message{Role: "assistant", Content: res.Text})
 		if c.Bool("json") {
 			answer := map[string]any{"role": "assistant", "content": res.Text, "finish_reason": res.Finish}
 			if s.path != "" {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -258,8 +259,11 @@ func readEvidence(dir string) (m *manifest, digest string, err error) {
 	}
 	defer root.Close()
 	b, err := readRegular(root, manifestName, manifestBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", fmt.Errorf("%w: %s has no %s; name what bench --evidence was given", errNoEvidence, dir, manifestName)
+	}
 	if err != nil {
-		return nil, "", fmt.Errorf("%w: %w", errNoEvidence, err)
+		return nil, "", fmt.Errorf("%w: %s: %w", errNoEvidence, dir, err)
 	}
 	m = &manifest{}
 	d := json.NewDecoder(bytes.NewReader(b))

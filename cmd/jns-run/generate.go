@@ -24,13 +24,21 @@ func generateFlags() []cli.Flag {
 		&cli.StringFlag{Name: "system", Usage: "system message, with the chat template"},
 		&cli.IntSliceFlag{Name: "tokens", Usage: "the prompt as token ids, for models without a vocabulary"},
 		&cli.BoolFlag{Name: "raw", Usage: "continue the prompt as it is, without the chat template"},
-		&cli.IntFlag{Name: "n", Usage: "most tokens to generate (-1: until the context is full)", Value: 256},
+		&cli.IntFlag{Name: "n", Usage: "most tokens to generate (-1: until the context is full)", Value: 256, Validator: lengths},
 		&cli.StringSliceFlag{Name: "stop", Usage: "end when this text comes; may be given several times"},
 		&cli.BoolFlag{Name: "ignore-eos", Usage: "go on after the model's end-of-text token"},
 		sessionFlag(),
 		&cli.BoolFlag{Name: "receipt", Usage: "print what really ran to standard error"},
 		&cli.BoolFlag{Name: "logits-digest", Usage: "add the SHA-256 of all logits to the document of --json"},
 	}
+}
+
+// lengths are what -n can be.
+func lengths(n int) error {
+	if n < -1 {
+		return jnscli.Usagef("-n is a number of tokens, or -1")
+	}
+	return nil
 }
 
 // output is the document that --json prints.

@@ -134,10 +134,19 @@ func open(c *cli.Command) (*engine.Engine, error) {
 		return nil, jnscli.Usagef("unexpected argument %q", c.Args().Get(1))
 	}
 	o := engineOptions(c)
-	if err := record(c, &o); err != nil {
+	trace := traceFile{name: c.String("record-routing")}
+	if trace.name == "" {
+		return engine.Open(c.Args().First(), o)
+	}
+	o.Record = &trace
+	e, err := engine.Open(c.Args().First(), o)
+	if err != nil {
 		return nil, err
 	}
-	return engine.Open(c.Args().First(), o)
+	if err := trace.started(e); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
 }
 
 // engineOptions are the options that the flags ask for. What is not asked for stays 0: the engine then takes its default, or less where memory is scarce.

@@ -14,11 +14,25 @@ import (
 	"jns/runtime/engine"
 )
 
+// readers are the ways to read, as --io names them. A model that fits in memory needs none of them; a name that is none is refused all the same.
+var readers = []string{"auto", "uring", "pread", "mmap"}
+
 // streamFlags are the flags of every verb that computes, for models that do not fit in memory.
 func streamFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "memory", Usage: "memory that the process may take, such as 2GiB (default: what is available)", Validator: func(s string) error { _, err := parseSize(s); return err }},
-		&cli.StringFlag{Name: "io", Usage: "how weights that do not fit are read: auto, uring, pread, mmap", Value: "auto"},
+		&cli.StringFlag{Name: "memory", Usage: "memory that the process may take, such as 2GiB (default: what is available)", Validator: func(s string) error {
+			if s == "" { // by a variable of a shell that is not set, say
+				return jnscli.Usagef("--memory names no size")
+			}
+			_, err := parseSize(s)
+			return err
+		}},
+		&cli.StringFlag{Name: "io", Usage: "how weights that do not fit are read: " + strings.Join(readers, ", "), Value: "auto", Validator: func(s string) error {
+			if !slices.Contains(readers, s) {
+				return jnscli.Usagef("--io is one of %s", strings.Join(readers, ", "))
+			}
+			return nil
+		}},
 		&cli.StringFlag{Name: "verify", Usage: "slots: compare weights with their digests as they are read", Validator: func(s string) error {
 			if s != "slots" {
 				return jnscli.Usagef("--verify slots is all there is")
@@ -28,7 +42,7 @@ func streamFlags() []cli.Flag {
 		&cli.StringFlag{Name: "policy", Usage: "which processors work: " + strings.Join(engine.Schedules(), ", ") + "; which experts stay in memory: " +
 			strings.Join(engine.Policies(), ", ") + "; or one of each, as in big,lru", HideDefault: true, Validator: func(s string) error { _, _, err := policies(s); return err }},
 		&cli.FloatFlag{Name: "skip-experts", Usage: "where less than a fifth of the experts fit: leave out those that would have to be read and have less than this part of a token's largest weight; changes results", HideDefault: true},
-		&cli.StringFlag{Name: "record-routing", Usage: "write which experts were used to `FILE`, for cache-sim, heatmap and jnsc compile --profile"},
+		&cli.StringFlag{Name: "record-routing", Usage: "write which experts were used to `FILE`, for cache-sim and heatmap"},
 		&cli.BoolFlag{Name: "cold", Usage: "do not begin with the experts that the last run ended with"},
 	}
 }
@@ -59,18 +73,32 @@ func policies(s string) (processors, experts string, err error) {
 	return processors, experts, nil
 }
 
-// record gives the options the file for the routing trace.
-func record(c *cli.Command, o *engine.Options) error {
-	name := c.String("record-routing")
-	if name == "" {
-		return nil
+// traceFile is the file of --record-routing. It is made when something is written to it, or when it is known that something will be.
+type traceFile struct {
+	name string
+	f    *os.File // closed by the process's end; the engine's Close writes all there is
+}
+
+func (t *traceFile) Write(b []byte) (int, error) {
+	if err := t.create(); err != nil {
+		return 0, err
 	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
+	return t.f.Write(b)
+}
+
+func (t *traceFile) create() (err error) {
+	if t.f == nil {
+		t.f, err = os.Create(t.name)
 	}
-	o.Record = f // closed by the process's end; the engine's Close writes all there is
-	return nil
+	return err
+}
+
+// started checks that an engine with this trace will write one.
+func (t *traceFile) started(e *engine.Engine) error {
+	if e.StreamReceipt() == nil {
+		return jnscli.Usagef("--record-routing %s: the model fits in memory, so that there is nothing to read and to record; grant less with --memory", t.name)
+	}
+	return t.create()
 }
 
 var sizeUnits = []struct {

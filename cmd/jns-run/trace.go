@@ -32,15 +32,24 @@ func cacheSimCommand() *cli.Command {
 func heatmapCommand() *cli.Command {
 	return &cli.Command{
 		Name: "heatmap", Usage: "draw which experts a routing trace used, as SVG", ArgsUsage: "TRACE",
-		Flags: []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write (default: standard output)"}},
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE` to write (default: standard output)"},
+			&cli.BoolFlag{Name: "json", Usage: "with -o: print one JSON document about what was drawn"}},
 		Action: func(_ context.Context, c *cli.Command) error {
+			if c.Bool("json") && c.String("output") == "" {
+				return jnscli.Usagef("the drawing would stand in the same place as what --json says: give its file with -o FILE")
+			}
 			t, err := readTrace(c)
 			if err != nil {
 				return err
 			}
 			title := "use of experts: " + filepath.Base(c.Args().First())
 			if name := c.String("output"); name != "" {
-				return atomically(name, func(f *os.File) error { return t.HeatMap(f, title) })
+				if err := atomically(name, func(f *os.File) error { return t.HeatMap(f, title) }); err != nil || !c.Bool("json") {
+					return err
+				}
+				slots, bytes, passes := t.Slots()
+				return jnscli.JSONLine(stdout, map[string]any{"file": name, "slots": slots, "slot_bytes": bytes, "passes": passes})
 			}
 			w := bufio.NewWriter(stdout)
 			return errors.Join(t.HeatMap(w, title), w.Flush())

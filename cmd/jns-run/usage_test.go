@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,6 +23,7 @@ func TestExitCodesSayWhatKindOfFailureItWas(t *testing.T) {
 	b, err := os.ReadFile(good)
 	require.NoError(t, err)
 	dir := t.TempDir()
+	trace := filepath.Join(dir, "trace")
 	cut, gguf := filepath.Join(dir, "cut.jns"), "../../testdata/models/tiny/jns-tiny.gguf"
 	require.NoError(t, os.WriteFile(cut, b[:len(b)/2], 0o600))
 	for _, c := range []struct {
@@ -47,14 +49,21 @@ func TestExitCodesSayWhatKindOfFailureItWas(t *testing.T) {
 		{jnscli.ExitUsage, "bench GOOD -p 0 -n 0"},
 		{jnscli.ExitUsage, "bench GOOD --system x"},
 		{jnscli.ExitUsage, "chat"},
+		{jnscli.ExitUsage, "GOOD -p hi -n -2"},
+		{jnscli.ExitUsage, "GOOD -p hi --io frobnicate"},
+		{jnscli.ExitUsage, "GOOD -p hi --memory="},
+		{jnscli.ExitUsage, "GOOD -p hi --record-routing TRACE"}, // of a model that fits in memory
+		{jnscli.ExitUsage, "heatmap GOOD --json"},
+		{jnscli.ExitCorrupt, "verify-evidence DIR"},
 		{jnscli.ExitCorrupt, "CUT -p hi"},
 		{jnscli.ExitCorrupt, "info CUT"},
 		{jnscli.ExitCorrupt, "GGUF -p hi"},
 	} {
-		code, out := command(t, strings.Fields(strings.NewReplacer("GOOD", good, "CUT", cut, "GGUF", gguf).Replace(c.args))...)
+		code, out := command(t, strings.Fields(strings.NewReplacer("GOOD", good, "CUT", cut, "GGUF", gguf, "TRACE", trace, "DIR", dir).Replace(c.args))...)
 		require.Equal(t, c.code, code, c.args)
 		require.Equal(t, code == jnscli.ExitOK, out != "", "%s: %q", c.args, out)
 	}
+	require.NoFileExists(t, trace, "an empty trace is none")
 }
 
 func TestEveryVerbPrintsOneJSONDocument(t *testing.T) {
@@ -77,6 +86,29 @@ func TestEveryVerbPrintsOneJSONDocument(t *testing.T) {
 			require.Contains(t, doc, k, args)
 		}
 	}
+}
+
+// A trace is recorded where experts are read when they are wanted, and drawn; with --json the drawing needs a file of its own.
+func TestTracesAreRecordedAndDrawn(t *testing.T) {
+	model, dir := container(t, "jns-tiny-moe"), t.TempDir()
+	trace, svg := filepath.Join(dir, "trace"), filepath.Join(dir, "map.svg")
+	code := -1
+	for mib := 16; mib < 128 && code != jnscli.ExitOK; mib++ { // what is more than nothing and less than all
+		code, _ = command(t, model, "-p", "hi", "-n", "3", "--ctx", "64", "--batch", "8", "--cold", "--memory", strconv.Itoa(mib)+"MiB", "--record-routing", trace)
+	}
+	require.Equal(t, jnscli.ExitOK, code)
+	code, text := command(t, "heatmap", trace, "-o", svg, "--json")
+	require.Equal(t, jnscli.ExitOK, code)
+	var doc struct{ Slots, Passes int }
+	require.NoError(t, json.Unmarshal([]byte(text), &doc))
+	require.Positive(t, doc.Slots)
+	require.Positive(t, doc.Passes)
+	drawn, err := os.ReadFile(svg)
+	require.NoError(t, err)
+	require.Contains(t, string(drawn), "<svg")
+	code, text = command(t, "heatmap", trace)
+	require.Equal(t, jnscli.ExitOK, code)
+	require.Equal(t, string(drawn), text)
 }
 
 func TestTokenizeReadsFilesAndStandardInputAsItReadsThePrompt(t *testing.T) {

@@ -140,7 +140,7 @@ func fitBatch(p *format.Program, o Options, asked bool, available uint64) (int, 
 		batch /= 2
 	}
 	if need(batch) > limit {
-		return 0, fmt.Errorf("%w: the program's arena needs %d MiB, %d MiB of memory are available for it", ErrOption, need(batch)>>20, limit>>20)
+		return 0, fmt.Errorf("%w: the program's arena needs %d KiB, %d KiB of memory are available for it; grant more with --memory", ErrOption, need(batch)>>10, limit>>10)
 	}
 	return batch, nil
 }
