@@ -95,8 +95,8 @@ golden: ## write golden files anew; review the difference like code
 	git --no-pager diff --stat
 
 .PHONY: archs
-archs: ## every architecture: tiny F16 models against the exact oracle, seeded ones against an independent float64 reference
-	go run ./cmd/internal/agree -archs -shared "$${JNS_SHARED:-../shared}"
+archs: ## every architecture: error, restore, scalar kernels and batches in one table (MADE=dir of the sixteen F16 models, DIRS="-peer build -dir X"); then float64 references
+	go run ./cmd/internal/agree -archs -shared "$${JNS_SHARED:-../shared}" $(if $(MADE),-made $(MADE)) $(DIRS)
 	go test -count=1 ./cmd/internal/synth
 
 .PHONY: cross
