@@ -58,7 +58,7 @@ vet:
 
 .PHONY: unit
 unit:
-	go test ./...
+	go test -timeout 20m ./...
 
 .PHONY: asm-check
 asm-check: # the generator builds, and what it writes is what is committed

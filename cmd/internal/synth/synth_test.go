@@ -82,6 +82,7 @@ func requireNear(t *testing.T, want []float64, got []float32, pos int) {
 func TestEveryArchitectureComputesWhatAnIndependentReferenceDoes(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(forms)) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m, path := compiled(t, name)
 			tokens := someTokens(40)
 			ref := newReference(m, forms[name])
@@ -121,6 +122,7 @@ func TestKernelsThreadsAndBatchesChangeNoBit(t *testing.T) {
 func TestEveryModelIsVerifiedAndRestored(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(recipes)) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			m, path := compiled(t, name)
 			_, err := compiler.Verify(context.Background(), compiler.VerifyOptions{Container: path, Against: filepath.Join(filepath.Dir(path), "m.gguf")})
 			require.NoError(t, err)
