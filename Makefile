@@ -122,8 +122,8 @@ agree: build ## error against the exact oracle, beside llama.cpp's; needs the re
 	go run ./cmd/internal/agree -models "$(MODELS)" -jnsc bin/jnsc -jns-run bin/jns-run
 
 .PHONY: bench-peer
-bench-peer: build ## speed beside llama.cpp, alternating, same file, same threads
-	go run ./cmd/internal/peer -models "$(MODELS)"
+bench-peer: build ## speed beside llama.cpp, alternating, same file, same threads; TYPES=all or Q8_0,IQ4_XS makes and measures SmolLM2 in these types, THIRD=PROGRAM alternates a third
+	go run ./cmd/internal/peer $(if $(TYPES),-quick -types "$(TYPES)" "$(MODELS)/SmolLM2-135M-Instruct-Q4_1.gguf",-models "$(MODELS)") $(if $(THIRD),-third "$(THIRD)")
 
 .PHONY: clean
 clean: ## remove what was built
