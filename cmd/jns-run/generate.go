@@ -127,16 +127,19 @@ func answer(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		p.answered(s, res.Text)
 	}
 	report := sessionReport{s.path, len(p.whole) - len(p.left), len(s.Tokens())}
+	// Where the session cannot be kept, the answer is given all the same.
+	var lost error
 	if err == nil || errors.Is(err, context.Canceled) { // what was computed until an interruption is kept too
-		err = errors.Join(err, s.keep())
+		lost = s.keep()
 	}
 	if err != nil && !(errors.Is(err, context.Canceled) && res != nil) {
-		return err
+		return errors.Join(err, lost)
 	}
+	err = errors.Join(err, lost)
 	if !asJSON && e.HasVocab() {
 		fmt.Fprintln(out)
-		if err := out.Flush(); err != nil {
-			return err
+		if err2 := out.Flush(); err2 != nil {
+			return errors.Join(err, err2)
 		}
 	}
 	t := timings{LoadMS: ms(loaded.Sub(started)), PrefillTPS: res.Timings.PrefillTPS, DecodeTPS: res.Timings.DecodeTPS}
@@ -151,7 +154,7 @@ func answer(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		if r.Logits != nil {
 			o.LogitsDigest = hex.EncodeToString(digest.Sum(nil))
 		}
-		if s.path != "" {
+		if s.path != "" && lost == nil {
 			o.Session = &report
 		}
 		return errors.Join(err, jnscli.JSONLine(stdout, o))

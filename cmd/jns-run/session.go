@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/urfave/cli/v3"
 
@@ -103,6 +105,7 @@ func (k *keptSession) lock() error {
 		b, err2 := os.Lstat(name)
 		if err == nil && err2 == nil && os.SameFile(a, b) {
 			k.partial = f
+			signal.Ignore(syscall.SIGPIPE) // a reader that goes away is an error like any other, after which what can be kept is
 			return nil
 		}
 		f.Close()

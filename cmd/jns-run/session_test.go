@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	jnscli "jns/cmd/internal/cli"
 	"jns/compiler"
 )
 
@@ -51,4 +53,34 @@ func TestASessionInUseIsNotUsedTwice(t *testing.T) {
 	require.NoError(t, k.lock())
 	k.leave()
 	require.NoFileExists(t, k.path+sessionPartial)
+}
+
+// TestAnAnswerIsGivenWhereItsSessionCannotBeKept: computing it again would take as long.
+func TestAnAnswerIsGivenWhereItsSessionCannotBeKept(t *testing.T) {
+	model, path := container(t, "jns-tiny"), filepath.Join(t.TempDir(), "s")
+	for _, more := range [][]string{nil, {"--json"}} {
+		in, w, err := os.Pipe()
+		require.NoError(t, err)
+		defer in.Close()
+		old := os.Stdin
+		os.Stdin = in
+		go func() {
+			defer w.Close()
+			for range 1000 { // the prompt comes once the session is open, and then its name is taken
+				if _, err := os.Stat(path + sessionPartial); err == nil {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			_ = os.Mkdir(path, 0o755)
+			_, _ = w.WriteString("Hello.")
+		}()
+		code, text := command(t, append([]string{model, "--temp", "0", "-n", "3", "-p", "-", "--session", path}, more...)...)
+		os.Stdin = old
+		require.Equal(t, jnscli.ExitFailed, code)
+		require.Contains(t, text, "Hello")
+		require.NotContains(t, text, `"session"`, "it is not kept")
+		require.NoFileExists(t, path+sessionPartial)
+		require.NoError(t, os.Remove(path))
+	}
 }

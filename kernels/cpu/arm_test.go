@@ -87,6 +87,19 @@ func TestFileOfCoresWins(t *testing.T) {
 		_, err := Cores(root, nil)
 		require.ErrorIs(t, err, ErrCores, bad)
 	}
+	for bad, want := range map[string]string{
+		"":                                     "the file is empty",
+		"{":                                    "it ends too early",
+		"[]":                                   "byte 1: the file cannot be array",
+		`{"processors": {"0": {"speed": []}}}`: "speed cannot be array",
+		`{"processors": {"x": {}}}`:            `"x" is no number from 0 to 65536 (0x10000)`,
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(bad), 0o644))
+		_, err := Cores(root, nil)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "\n")
+		require.NotContains(t, err.Error(), "struct")
+	}
 	require.NoError(t, os.WriteFile(file, make([]byte, coresFileSize+1), 0o644))
 	_, err = Cores(root, nil)
 	require.ErrorIs(t, err, ErrCores)

@@ -81,7 +81,7 @@ func parseCores(b []byte) (out coresFile, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&text); err != nil {
-		return out, err
+		return out, spelling(err)
 	}
 	if d.More() {
 		return out, errors.New("something follows the object")
@@ -104,9 +104,12 @@ func parseCores(b []byte) (out coresFile, err error) {
 	}
 	out.Processors = map[int]Core{}
 	for key, c := range text.Processors {
-		n, err := number(key, 1<<16)
-		core, err2 := c.core()
-		if err = errors.Join(err, err2); err == nil && c.Implementer+c.Part != "" {
+		core, err := c.core()
+		n, bad := number(key, 1<<16)
+		if bad != nil {
+			err = bad
+		}
+		if err == nil && c.Implementer+c.Part != "" {
 			err = errors.New("implementer and part belong to cores, not to processors")
 		}
 		if err != nil {
@@ -117,10 +120,28 @@ func parseCores(b []byte) (out coresFile, err error) {
 	return out, nil
 }
 
+// spelling says of an error of package json what is wrong with a file, instead of with a value of Go.
+func spelling(err error) error {
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("the file is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it ends too early")
+	case errors.As(err, &kind):
+		field := kind.Field
+		if field == "" {
+			field = "the file"
+		}
+		return fmt.Errorf("byte %d: %s cannot be %s", kind.Offset, field, kind.Value)
+	}
+	return err
+}
+
 func number(s string, most int) (int, error) {
 	n, err := strconv.ParseUint(s, 0, 32)
 	if err != nil || n > uint64(most) {
-		return 0, fmt.Errorf("%q is no number from 0 to %#x", s, most)
+		return 0, fmt.Errorf("%q is no number from 0 to %d (%#[2]x)", s, most)
 	}
 	return int(n), nil
 }
