@@ -307,6 +307,9 @@ func round4(v float64) float64 {
 	return math.Floor(v*scale+0.5) / scale
 }
 
+// errNoSource means that the GGUF which a container or a manifest names is not there.
+var errNoSource = errors.New("the source is not at hand")
+
 var notInName = regexp.MustCompile(`[^a-z0-9._-]+|\.\.+`)
 
 // modelName is the name of a model, out of its container's file name.
@@ -408,7 +411,7 @@ func (p *publisher) find(s format.Shard) (string, *digested, error) {
 			return path, d, nil
 		}
 	}
-	return "", nil, fmt.Errorf("%w: it is not among the %d files at hand; name it with --source", compiler.ErrMissingPart, len(p.sources))
+	return "", nil, fmt.Errorf("%w: none of the %d files given or found has its length and SHA-256; name it with --source", errNoSource, len(p.sources))
 }
 
 // places completes addresses that are directories.

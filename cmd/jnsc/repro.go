@@ -205,7 +205,7 @@ func (r *chainOf) source(c *cli.Command, m *manifests.Manifest) (first string, e
 			}
 		}
 		if path == "" {
-			return "", fmt.Errorf("%w: the source %s is not at hand; name it with --source", compiler.ErrMissingPart, s.File)
+			return "", fmt.Errorf("%w: %s; name the file or its directory with --source", errNoSource, s.File)
 		}
 		if first == "" {
 			first = path

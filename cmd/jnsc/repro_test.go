@@ -180,6 +180,8 @@ func TestPublishRefusesWhatIsNotTrue(t *testing.T) {
 	dir, _ := publishTiny(t, "jns-tiny", "portable")
 	_, err := call("publish", dir)
 	require.ErrorContains(t, err, "--source")
+	require.ErrorIs(t, err, errNoSource)
+	require.Equal(t, jnscli.ExitCorrupt, classes.Code(err))
 	path := filepath.Join(dir, "jns-tiny.portable.jns")
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
