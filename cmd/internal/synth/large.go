@@ -82,18 +82,23 @@ var large = map[string]func(m *model){
 		m.words()
 		m.each2(func(i uint32, p string) {
 			m.norm(p+"attn_norm", false)
-			if m.perLayerKV[i] == 0 {
-				m.vec(p+"shortconv.conv.weight", 0, 0.5, 3, m.embd)
-				m.mat(p+"shortconv.in_proj.weight", 1, m.embd, 3*m.embd)
-				m.mat(p+"shortconv.out_proj.weight", 1, m.embd, m.embd)
-			} else {
-				m.attention(p)
-				m.headNorms(p, m.dim)
-			}
+			m.shortConvOrAttention(i, p)
 			m.norm(p+"ffn_norm", false)
 			m.gated(p)
 		})
 	},
+}
+
+// shortConvOrAttention is how LFM2 mixes positions: layers without heads of keys have a convolution of three.
+func (m *model) shortConvOrAttention(i uint32, p string) {
+	if m.perLayerKV[i] == 0 {
+		m.vec(p+"shortconv.conv.weight", 0, 0.5, 3, m.embd)
+		m.mat(p+"shortconv.in_proj.weight", 1, m.embd, 3*m.embd)
+		m.mat(p+"shortconv.out_proj.weight", 1, m.embd, m.embd)
+		return
+	}
+	m.attention(p)
+	m.headNorms(p, m.dim)
 }
 
 // every gives heads of keys to each n-th layer only.

@@ -76,14 +76,7 @@ var mixtures = map[string]func(m *model){
 		m.mixture(moe{leading: 1, gating: 2, bias: true, outNorm: "token_embd_norm"})
 		m.each2(func(i uint32, p string) {
 			m.norm(p+"attn_norm", false)
-			if m.perLayerKV[i] == 0 {
-				m.vec(p+"shortconv.conv.weight", 0, 0.5, 3, m.embd)
-				m.mat(p+"shortconv.in_proj.weight", 1, m.embd, 3*m.embd)
-				m.mat(p+"shortconv.out_proj.weight", 1, m.embd, m.embd)
-			} else {
-				m.attention(p)
-				m.headNorms(p, m.dim)
-			}
+			m.shortConvOrAttention(i, p)
 			m.norm(p+"ffn_norm", false)
 			m.second(p, i)
 		})
