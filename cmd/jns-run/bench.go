@@ -25,6 +25,7 @@ func benchCommand() *cli.Command {
 		&cli.IntFlag{Name: "r", Usage: "repetitions", Value: 5},
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write a report with the facts of the machine to `FILE`"},
 		&cli.BoolFlag{Name: "no-probe", Usage: "do not measure the machine's own read bandwidth and int8 peak"},
+		&cli.BoolFlag{Name: "ops", Usage: "where the time goes, by operation: as many repetitions more, with clocks around every step"},
 		&cli.BoolFlag{Name: "power", Usage: "energy per token from the processor's counters, idle power before and after"},
 	}
 	return &cli.Command{Name: "bench", Usage: "measure prefill and decode", ArgsUsage: "MODEL.jns",
@@ -54,6 +55,8 @@ type rate struct {
 	Joules float64 `json:"joules_per_token,omitempty"`
 	Above  float64 `json:"joules_per_token_above_idle,omitempty"`
 
+	Ops []engine.OpTime `json:"operations,omitempty"` // of other repetitions than those above
+
 	name   string
 	energy energy
 }
@@ -62,6 +65,7 @@ type rate struct {
 type benchRun struct {
 	e        *engine.Engine
 	reps     int
+	ops      bool
 	work     engine.Work
 	ceilings []engine.Ceiling
 	meter    *meter
@@ -71,7 +75,7 @@ type benchRun struct {
 
 func bench(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	p, n, depth := c.Int("p"), c.Int("n"), c.Int("d")
-	b := &benchRun{e: e, reps: c.Int("r"), work: e.Work()}
+	b := &benchRun{e: e, reps: c.Int("r"), ops: c.Bool("ops"), work: e.Work()}
 	if b.reps < 1 || p < 0 || n < 0 || depth < 0 || p+n == 0 {
 		return jnscli.Usagef("-p and -n must not both be 0, -d not negative, and -r at least 1")
 	}
@@ -210,7 +214,19 @@ func (b *benchRun) measure(name string, count int, run func() error) (*rate, err
 	slices.Sort(all)
 	r.Median, r.Min, r.Max = (all[(len(all)-1)/2]+all[len(all)/2])/2, all[0], all[len(all)-1]
 	b.rates = append(b.rates, r)
-	return r, nil
+	if !b.ops {
+		return r, nil
+	}
+	var err error
+	r.Ops, err = b.e.Times(func() error {
+		for range b.reps {
+			if err := run(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return r, err
 }
 
 // compare fills in what parts of the machine's ceilings the rates are.

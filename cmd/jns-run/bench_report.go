@@ -24,12 +24,34 @@ func (b *benchRun) table(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
+	for _, r := range b.rates {
+		r.operations(w)
+	}
 	for _, c := range b.ceilings {
 		fmt.Fprintf(w, "machine, %s\n", ceilingText(c))
 	}
 	if b.power != nil {
 		fmt.Fprintf(w, "power: %s\n", b.power)
 	}
+}
+
+// operations prints where the workers' time went, in parts of all of it: at work, of that in matrix kernels, and waiting for one another.
+func (r *rate) operations(w io.Writer) {
+	if len(r.Ops) == 0 {
+		return
+	}
+	total := 0.0
+	for _, o := range r.Ops {
+		total += o.Seconds + o.Waiting
+	}
+	part := func(s float64) float64 { return 100 * s / total }
+	fmt.Fprintf(w, "%s, %% of the workers' time:\n%8s %8s %8s %6s  operation\n", r.name, "work", "kernels", "wait", "steps")
+	var work, kernels, wait float64
+	for _, o := range r.Ops {
+		fmt.Fprintf(w, "%8.2f %8.2f %8.2f %6d  %s\n", part(o.Seconds), part(o.Kernels), part(o.Waiting), o.Steps, o.Name)
+		work, kernels, wait = work+o.Seconds, kernels+o.Kernels, wait+o.Waiting
+	}
+	fmt.Fprintf(w, "%8.2f %8.2f %8.2f         all\n", part(work), part(kernels), part(wait))
 }
 
 // meaning says what the tokens per second are in other units.

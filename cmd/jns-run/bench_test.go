@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/runtime/engine"
 )
 
 func TestBenchSetsItsRatesBesideWhatTheMachineCanDo(t *testing.T) {
@@ -39,6 +40,40 @@ func TestBenchSetsItsRatesBesideWhatTheMachineCanDo(t *testing.T) {
 	require.Equal(t, jnscli.ExitOK, code)
 	require.Contains(t, out, "tg2")
 	require.NotContains(t, out, "machine,")
+}
+
+func TestBenchSaysWhereTheTimeGoes(t *testing.T) {
+	run := func(flags ...string) (code int, out string) {
+		return command(t, append([]string{"bench", container(t, "jns-tiny"), "-p", "16", "-n", "8", "-r", "1", "--ctx", "64", "--no-probe", "--threads", "2"}, flags...)...)
+	}
+	code, out := run("--ops", "--json")
+	require.Equal(t, jnscli.ExitOK, code)
+	var doc struct {
+		Prompt rate `json:"pp16"`
+		Decode rate `json:"tg8"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
+	for _, r := range []rate{doc.Prompt, doc.Decode} {
+		times := map[string]engine.OpTime{}
+		for _, o := range r.Ops {
+			times[o.Name] = o
+		}
+		for _, name := range []string{"matmul ffn_gate+ffn_up", "attention", "norm", "rows token_embd"} {
+			require.Positive(t, times[name].Seconds, name)
+			require.Positive(t, times[name].Steps, name)
+		}
+		products := times["matmul ffn_gate+ffn_up"]
+		require.Positive(t, products.Kernels)
+		require.LessOrEqual(t, products.Kernels, products.Seconds)
+		require.Zero(t, times["norm"].Kernels)
+	}
+	code, out = run("--ops")
+	require.Equal(t, jnscli.ExitOK, code)
+	require.Contains(t, out, "pp16, % of the workers' time:")
+	require.Contains(t, out, "tg8, % of the workers' time:")
+	code, out = run("--json")
+	require.Equal(t, jnscli.ExitOK, code)
+	require.NotContains(t, out, "operations")
 }
 
 func TestCachesAreReadAsTheSystemShowsThem(t *testing.T) {

@@ -88,6 +88,7 @@ type step struct {
 	run      func(w *worker, next *sched.Counter)
 	row      func(w *worker, row int) // the same for one row, where that is too little to be shared; nil elsewhere
 	selected bool                     // runs over the selected rows
+	name     string                   // for Times
 	back     int                      // last step of a loop: how many steps to go back while blocks follow
 }
 
@@ -106,6 +107,9 @@ type worker struct {
 	uses    []Use         // per kernel
 	did     float64       // since the region began: bytes of weights times activation rows
 	busy    time.Duration // in kernels, if timed
+	times   []opTimes     // of steps; nil: not measured
+	since   time.Time     // when the lap began, and
+	before  time.Duration // busy then
 	_       [64]byte
 }
 

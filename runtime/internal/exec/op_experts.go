@@ -182,6 +182,7 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 			m.group(e, experts)
 		}
 	})
+	m.part("group")
 	m.step(selected, func(w *worker, next *sched.Counter) {
 		for n := m.count(selected) * e.top; ; {
 			i := next.Next()
@@ -200,6 +201,7 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 			}
 		}
 	})
+	m.part("gather")
 	first := []expertProduct{{e.up, e.upOut, 0, hidden}}
 	switch {
 	case p.Fused:
@@ -212,6 +214,7 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 		return err
 	}
 	m.expertProducts(e, e.gathered, first)
+	m.part("gate and up")
 	m.step(selected, func(w *worker, next *sched.Counter) {
 		n := m.count(selected) * e.top
 		if blocks != nil {
@@ -255,7 +258,9 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 			}
 		}
 	})
+	m.part("activation")
 	m.expertProducts(e, e.hidden, []expertProduct{{e.down, e.downOut, 0, int(e.down.Rows)}})
+	m.part("down")
 	if blocks != nil {
 		m.endLoop(blocks)
 	}
@@ -281,6 +286,7 @@ func (m *Model) bindExperts(p *format.ExpertsParams, selected bool) error {
 		}
 		m.vec.AddScaled(e.out.f32(r), e.residual.f32(r), sum, 1)
 	})
+	m.part("sum")
 	return nil
 }
 

@@ -122,17 +122,22 @@ func (m *Model) Whole() bool {
 // meeting before them.
 func (m *Model) region(id int) {
 	w := &m.work[id]
-	w.turn, w.did, w.busy = 0, 0, 0
+	w.turn, w.did, w.busy, w.before = 0, 0, 0, 0
+	if w.times != nil {
+		w.since = time.Now()
+	}
 	for i := 0; i < len(m.steps); {
 		s := &m.steps[i]
 		if s.selected && len(m.chosen) == 0 {
 			return
 		}
 		s.run(w, &m.next[i])
+		w.lap(i, false)
 		w.done, w.upto = i, m.alone(i+1)
 		if !m.pool.Meet(id, m.between) {
 			return
 		}
+		w.lap(i, true)
 		if m.stopped {
 			return
 		}
@@ -163,8 +168,10 @@ func (m *Model) meeting(id int) {
 		default:
 		}
 	}
+	w.lap(w.done, true)
 	for i := w.done + 1; i < w.upto; i++ {
 		m.steps[i].row(w, 0)
+		w.lap(i, false)
 	}
 }
 
@@ -194,9 +201,11 @@ func (m *Model) Logits(i int) ([]float32, error) {
 // bindOps turns the program into steps.
 func (m *Model) bindOps() error {
 	m.bindRopes()
+	m.named(0, "rope tables")
 	selected := false
 	for i := range m.prog.Ops {
 		var err error
+		first := len(m.steps)
 		switch p := m.prog.Ops[i].Params.(type) {
 		case *format.RowsParams:
 			err = m.bindRows(p)
@@ -255,6 +264,7 @@ func (m *Model) bindOps() error {
 		if err != nil {
 			return fmt.Errorf("operation %d: %w", i, err)
 		}
+		m.named(first, m.opName(m.prog.Ops[i].Params))
 	}
 	return nil
 }
