@@ -53,7 +53,8 @@ func fillVec(set string, v *Vec) {
 	w.fillSteps(v)
 }
 
-// run calls the function of the family. It is inlined, and the calls are direct, so that the argument block stays on the stack.
+// run calls the function of the family. It is inlined, and the calls are direct, so that the argument block stays on the stack. Blocks are filled field by field: a literal would be
+// made beside its variable and moved there in pieces wider than they were written in, which a processor does only after all earlier stores, as long as a short row takes.
 func (w wide) run(a *amd64.VecArgs, avx512, avx2 func(*amd64.VecArgs)) {
 	if w {
 		avx512(a)
@@ -70,7 +71,8 @@ func (w wide) quantize(dst []byte, x []float32) {
 	if n == 0 {
 		return
 	}
-	a := amd64.VecArgs{Dst: unsafe.Pointer(unsafe.SliceData(dst[:n*48])), A: at(x, n*32), N: n}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.N = unsafe.Pointer(unsafe.SliceData(dst[:n*48])), at(x, n*32), n
 	amd64.Vec_quantize_avx2(&a)
 }
 
@@ -79,13 +81,15 @@ func (w wide) quantizeFine(hi, lo []byte, x []float32) {
 	if n == 0 {
 		return
 	}
-	a := amd64.VecArgs{Dst: unsafe.Pointer(unsafe.SliceData(hi[:n*48])), C: unsafe.Pointer(unsafe.SliceData(lo[:n*48])), A: at(x, n*32), N: n}
+	var a amd64.VecArgs
+	a.Dst, a.C, a.A, a.N = unsafe.Pointer(unsafe.SliceData(hi[:n*48])), unsafe.Pointer(unsafe.SliceData(lo[:n*48])), at(x, n*32), n
 	amd64.Vec_quantizefine_avx2(&a)
 }
 
 func (w wide) rmsNorm(dst, x, wt []float32, eps float32) {
 	n := len(dst)
-	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), N: n}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.N = at(dst, n), at(x, n), n
 	w.run(&a, amd64.Vec_sumsq_avx512vnni, amd64.Vec_sumsq_avx2)
 	a.F = scalar.InvSqrt(a.R, n, eps)
 	if wt == nil {
@@ -98,7 +102,8 @@ func (w wide) rmsNorm(dst, x, wt []float32, eps float32) {
 
 func (w wide) layerNorm(dst, x, wt, b []float32, eps float32) {
 	n := len(dst)
-	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), N: n}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.N = at(dst, n), at(x, n), n
 	w.run(&a, amd64.Vec_sum_avx512vnni, amd64.Vec_sum_avx2)
 	mean := a.R / float32(n)
 	a.F = mean
@@ -115,7 +120,8 @@ func (w wide) layerNorm(dst, x, wt, b []float32, eps float32) {
 
 func (w wide) rope(x, cos, sin []float32, neox bool) {
 	n := len(cos)
-	a := amd64.VecArgs{Dst: at(x, 2*n), A: at(cos, n), B: at(sin, n), N: n}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.B, a.N = at(x, 2*n), at(cos, n), at(sin, n), n
 	if neox {
 		a.C = at(x[n:], n)
 		w.run(&a, amd64.Vec_ropeneox_avx512vnni, amd64.Vec_ropeneox_avx2)
@@ -129,25 +135,29 @@ func (w wide) rope(x, cos, sin []float32, neox bool) {
 
 func (w wide) addScaled(dst, x, y []float32, scale float32) {
 	n := len(dst)
-	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), B: at(y, n), N: n, F: scale}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.B, a.N, a.F = at(dst, n), at(x, n), at(y, n), n, scale
 	w.run(&a, amd64.Vec_addscaled_avx512vnni, amd64.Vec_addscaled_avx2)
 }
 
 func (w wide) scale(dst, x []float32, scale float32) {
 	n := len(dst)
-	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), N: n, F: scale}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.N, a.F = at(dst, n), at(x, n), n, scale
 	w.run(&a, amd64.Vec_scale_avx512vnni, amd64.Vec_scale_avx2)
 }
 
 func (w wide) mul(dst, x, y []float32) {
 	n := len(dst)
-	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), B: at(y, n), N: n}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.B, a.N = at(dst, n), at(x, n), at(y, n), n
 	w.run(&a, amd64.Vec_mul_avx512vnni, amd64.Vec_mul_avx2)
 }
 
 func (w wide) actMul(dst, gate, up []float32, act arg.Act) {
 	n := len(dst)
-	a := amd64.VecArgs{Dst: at(dst, n), A: at(gate, n), N: n}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.N = at(dst, n), at(gate, n), n
 	if up != nil {
 		a.B = at(up, n)
 	}
@@ -183,13 +193,15 @@ func (w wide) actMul(dst, gate, up []float32, act arg.Act) {
 
 func (w wide) softCap(dst, x []float32, cap float32) {
 	n := len(dst)
-	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), N: n, F: cap, G: 1 / cap}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.N, a.F, a.G = at(dst, n), at(x, n), n, cap, 1/cap
 	w.run(&a, amd64.Vec_softcap_avx512vnni, amd64.Vec_softcap_avx2)
 }
 
 func (w wide) softmax(dst, x []float32) {
 	n := len(dst)
-	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), N: n}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.N = at(dst, n), at(x, n), n
 	w.run(&a, amd64.Vec_maxabs_avx512vnni, amd64.Vec_maxabs_avx2)
 	a.F = a.R
 	w.run(&a, amd64.Vec_expsum_avx512vnni, amd64.Vec_expsum_avx2)
@@ -205,14 +217,16 @@ func (w wide) exp(dst, x []float32) {
 			return
 		}
 	}
-	a := amd64.VecArgs{Dst: at(dst, n), A: at(x, n), N: n}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.N = at(dst, n), at(x, n), n
 	w.run(&a, amd64.Vec_expsum_avx512vnni, amd64.Vec_expsum_avx2)
 }
 
 func (w wide) storeK(page unsafe.Pointer, k []float32, pos int) {
 	n := len(k) &^ 7
 	if n > 0 {
-		a := amd64.VecArgs{Dst: unsafe.Add(page, pos*2), A: at(k, n), N: n}
+		var a amd64.VecArgs
+		a.Dst, a.A, a.N = unsafe.Add(page, pos*2), at(k, n), n
 		amd64.Vec_storek_avx2(&a)
 	}
 	if n < len(k) {
@@ -225,13 +239,15 @@ func (w wide) storeV(page unsafe.Pointer, v []float32, pos int) {
 		scalar.StoreV(page, v, pos)
 		return
 	}
-	a := amd64.VecArgs{Dst: unsafe.Add(page, pos*len(v)*2), A: at(v, len(v)), N: len(v)}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.N = unsafe.Add(page, pos*len(v)*2), at(v, len(v)), len(v)
 	amd64.Vec_storev_avx2(&a)
 }
 
 // expandK8 and expandV8 take pages of any width; assembly knows whole blocks of values only.
 func (w wide) expandK8(dst, codes unsafe.Pointer, d int) {
-	a := amd64.VecArgs{Dst: dst, A: codes, B: unsafe.Add(codes, d*arg.KVChunk), N: d}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.B, a.N = dst, codes, unsafe.Add(codes, d*arg.KVChunk), d
 	w.run(&a, amd64.Kv8_keys_avx512vnni, amd64.Kv8_keys_avx2)
 }
 
@@ -241,12 +257,14 @@ func (w wide) expandV8(dst, codes unsafe.Pointer, dv int) {
 		return
 	}
 	// Rows follow each other without gaps, codes as well as scales: all of the page is one run of blocks.
-	a := amd64.VecArgs{Dst: dst, A: codes, B: unsafe.Add(codes, dv*arg.KVChunk), N: dv / scalar.KVBlock * arg.KVChunk}
+	var a amd64.VecArgs
+	a.Dst, a.A, a.B, a.N = dst, codes, unsafe.Add(codes, dv*arg.KVChunk), dv/scalar.KVBlock*arg.KVChunk
 	w.run(&a, amd64.Kv8_values_avx512vnni, amd64.Kv8_values_avx2)
 }
 
 func (w wide) argMax(x []float32) (int, bool) {
-	a := amd64.VecArgs{A: at(x, len(x)), N: len(x)}
+	var a amd64.VecArgs
+	a.A, a.N = at(x, len(x)), len(x)
 	w.run(&a, amd64.Vec_maxabs_avx512vnni, amd64.Vec_maxabs_avx2)
 	finite := a.U < scalar.Q8XInf
 	if math.IsInf(float64(a.R), -1) {

@@ -19,7 +19,8 @@ func (w wide) fillSteps(v *Vec) {
 			scan(s, x, b, c, decay, y)
 			return
 		}
-		a := amd64.StateArgs{S: at(s, len(b)*len(x)), X: at(x, len(x)), Y: at(y, len(x)), K: at(b, len(b)), Q: at(c, len(b)), Rows: len(b), Beta: decay}
+		var a amd64.StateArgs
+		a.S, a.X, a.Y, a.K, a.Q, a.Rows, a.Beta = at(s, len(b)*len(x)), at(x, len(x)), at(y, len(x)), at(b, len(b)), at(c, len(b)), len(b), decay
 		w.columns(&a, len(x), stepScan)
 	}
 	v.DeltaStep = func(s, q, k, val, decay []float32, beta float32, d, o []float32) {
@@ -27,7 +28,8 @@ func (w wide) fillSteps(v *Vec) {
 			delta(s, q, k, val, decay, beta, d, o)
 			return
 		}
-		a := amd64.StateArgs{S: at(s, len(k)*len(val)), X: at(val, len(val)), Y: at(o, len(val)), K: at(k, len(k)), Q: at(q, len(k)), G: at(decay, 1), Rows: len(k), Beta: beta}
+		var a amd64.StateArgs
+		a.S, a.X, a.Y, a.K, a.Q, a.G, a.Rows, a.Beta = at(s, len(k)*len(val)), at(val, len(val)), at(o, len(val)), at(k, len(k)), at(q, len(k)), at(decay, 1), len(k), beta
 		if len(decay) > 1 {
 			a.G, a.GStep = at(decay, len(k)), 4
 		}
@@ -39,14 +41,16 @@ func (w wide) fillSteps(v *Vec) {
 			return
 		}
 		n := len(k)
-		a := amd64.StateArgs{S: at(s, n*len(val)), X: at(val, len(val)), Y: at(o, len(val)), K: at(k, n), Q: at(r, n), P: at(p, n), R: at(b, n), G: at(decay, n), GStep: 4, Rows: n}
+		var a amd64.StateArgs
+		a.S, a.X, a.Y, a.K, a.Q, a.P, a.R, a.G, a.GStep, a.Rows = at(s, n*len(val)), at(val, len(val)), at(o, len(val)), at(k, n), at(r, n), at(p, n), at(b, n), at(decay, n), 4, n
 		w.columns(&a, len(val), stepWkv)
 	}
 }
 
 func (w wide) mulAdd(dst, x, y []float32) {
 	n := len(dst)
-	a := amd64.StateArgs{Y: at(dst, n), X: at(x, n), K: at(y, n), Rows: n}
+	var a amd64.StateArgs
+	a.Y, a.X, a.K, a.Rows = at(dst, n), at(x, n), at(y, n), n
 	if w {
 		amd64.Step_muladd_avx512vnni(&a)
 	} else {
@@ -75,7 +79,8 @@ func (w wide) softplus(dst, x, y []float32) {
 
 func functionArgs(dst, x, y []float32) amd64.StateArgs {
 	n := len(dst)
-	a := amd64.StateArgs{Y: at(dst, n), X: at(x, n), Rows: n}
+	var a amd64.StateArgs
+	a.Y, a.X, a.Rows = at(dst, n), at(x, n), n
 	if y != nil {
 		a.K = at(y, n)
 	}
