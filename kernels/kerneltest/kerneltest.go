@@ -104,12 +104,17 @@ func randomRow(dst []byte, c *tile.Codec, style Style, r *rand.Rand) {
 	var b tile.Block
 	var f [1]float32
 	edge := []byte{0x00, 0x80, 0x7f, 0xff, 0x0f, 0xf0}
+	var bits uint64
 	for len(dst) > 0 {
 		blk := dst[:c.Bytes]
 		dst = dst[c.Bytes:]
 		for ok := false; !ok; {
 			for i := range blk {
-				blk[i] = byte(r.Uint32())
+				if i%8 == 0 {
+					bits = r.Uint64()
+				}
+				blk[i] = byte(bits)
+				bits >>= 8
 				if style == Extreme {
 					blk[i] = edge[int(blk[i])%len(edge)]
 				}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,19 +26,33 @@ func x16Layouts() []*tile.Layout {
 	return ls
 }
 
-// eachKernel runs f for every x16 layout in every set that has kernels of its own for it.
+// eachKernel runs f for every x16 layout in every set that has kernels of its own for it, layout by layout.
 func eachKernel(t *testing.T, f func(t *testing.T, l *tile.Layout, m *kernels.MatMul)) {
+	eachLayout(t, func(l *tile.Layout) func(*testing.T, *kernels.MatMul) {
+		return func(t *testing.T, m *kernels.MatMul) { f(t, l, m) }
+	})
+}
+
+// eachLayout is eachKernel for tests that prepare something for all sets of a layout.
+func eachLayout(t *testing.T, prepare func(l *tile.Layout) func(t *testing.T, m *kernels.MatMul)) {
 	RequireSets(t)
-	for _, set := range append(cpu.Asked(), kernels.Available()...) {
-		for _, l := range x16Layouts() {
+	for _, l := range x16Layouts() {
+		f := prepare(l)
+		for _, set := range append(cpu.Asked(), kernels.Available()...) {
 			m, err := kernels.BindMatMul(l, set)
 			require.NoError(t, err)
 			if m.Set != set || set == cpu.Scalar {
 				continue
 			}
-			t.Run(l.Name+"/"+set, func(t *testing.T) { f(t, l, m) })
+			t.Run(l.Name+"/"+set, func(t *testing.T) { f(t, m) })
 		}
 	}
+}
+
+// answered is a case and what scalar makes of it.
+type answered struct {
+	*Case
+	want []float32
 }
 
 // columnCounts gives counts of columns around the borders that kernels have: block counts odd and even, chunks of 32 blocks.
@@ -55,25 +70,35 @@ func columnCounts(l *tile.Layout) []int {
 	return blocks
 }
 
+// manyShapes gives cases of all counts of columns, rows and activation rows.
+func manyShapes(l *tile.Layout) (all []answered) {
+	seed := uint64(0)
+	for _, cols := range columnCounts(l) {
+		for _, rows := range []int{1, 15, 16, 17, 48, 80} {
+			for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 11, 16, 33} {
+				seed++
+				if seed%3 != 0 && rows > 17 && n > 5 {
+					continue // a third of the large ones
+				}
+				c := New(l, rows, cols, n, Style(seed%2), seed)
+				all = append(all, answered{c, c.Run(c.Scalar())})
+			}
+		}
+	}
+	return all
+}
+
 func TestMatMulHasTheBitsOfScalar(t *testing.T) {
-	eachKernel(t, func(t *testing.T, l *tile.Layout, m *kernels.MatMul) {
-		seed := uint64(0)
-		for _, cols := range columnCounts(l) {
-			for _, rows := range []int{1, 15, 16, 17, 48, 80} {
-				for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 11, 16, 33} {
-					seed++
-					if seed%3 != 0 && rows > 17 && n > 5 {
-						continue // a third of the large ones
-					}
-					c := New(l, rows, cols, n, Style(seed%2), seed)
-					want := c.Run(c.Scalar())
-					if diff := c.Diff(want, c.Run(m)); diff != "" {
-						t.Fatal(diff)
-					}
-					if rows > 16 {
-						if diff := c.Diff(want, c.RunTiles(m, 1)); diff != "" {
-							t.Fatal("one tile row at a time: " + diff)
-						}
+	eachLayout(t, func(l *tile.Layout) func(*testing.T, *kernels.MatMul) {
+		shapes := sync.OnceValue(func() []answered { return manyShapes(l) })
+		return func(t *testing.T, m *kernels.MatMul) {
+			for _, c := range shapes() {
+				if diff := c.Diff(c.want, c.Run(m)); diff != "" {
+					t.Fatal(diff)
+				}
+				if c.Rows > 16 {
+					if diff := c.Diff(c.want, c.RunTiles(m, 1)); diff != "" {
+						t.Fatal("one tile row at a time: " + diff)
 					}
 				}
 			}
@@ -81,22 +106,29 @@ func TestMatMulHasTheBitsOfScalar(t *testing.T) {
 	})
 }
 
+// everyCount gives a case of every count of activation rows up to two panels, and one of more activations than stay in the cache at a time, in calls cut by their length.
+func everyCount(l *tile.Layout) (all []answered) {
+	cols := 5 * l.Codec.Elems
+	if l.Codec.Elems == 256 {
+		cols = 256
+	}
+	for n := 1; n <= 33; n++ {
+		c := New(l, 40, cols, n, Plain, uint64(n))
+		all = append(all, answered{c, c.Run(c.Scalar())})
+	}
+	c := New(l, 16, cols, 7000, Plain, 1)
+	return append(all, answered{c, c.Run(c.Scalar())})
+}
+
 func TestMatMulHasTheBitsOfScalarForEveryCountOfRows(t *testing.T) {
-	eachKernel(t, func(t *testing.T, l *tile.Layout, m *kernels.MatMul) {
-		cols := 5 * l.Codec.Elems
-		if l.Codec.Elems == 256 {
-			cols = 256
-		}
-		for n := 1; n <= 33; n++ {
-			c := New(l, 40, cols, n, Plain, uint64(n))
-			if diff := c.Diff(c.Run(c.Scalar()), c.Run(m)); diff != "" {
-				t.Fatal(diff)
+	eachLayout(t, func(l *tile.Layout) func(*testing.T, *kernels.MatMul) {
+		cases := sync.OnceValue(func() []answered { return everyCount(l) })
+		return func(t *testing.T, m *kernels.MatMul) {
+			for _, c := range cases() {
+				if diff := c.Diff(c.want, c.Run(m)); diff != "" {
+					t.Fatal(diff)
+				}
 			}
-		}
-		// More activations than stay in the cache at a time, and calls cut by their length.
-		c := New(l, 16, cols, 7000, Plain, 1)
-		if diff := c.Diff(c.Run(c.Scalar()), c.Run(m)); diff != "" {
-			t.Fatal(diff)
 		}
 	})
 }
