@@ -138,7 +138,7 @@ func (b *build) readVocabulary() (err error) {
 	if uint64(b.vocab.Tokens) > uint64(b.graph.Vocab) {
 		return fmt.Errorf("%w: the vocabulary has %d tokens, token_embd.weight only %d rows", ErrCorrupt, b.vocab.Tokens, b.graph.Vocab)
 	}
-	b.template, err = chatTemplate(b.set)
+	b.template, err = chatTemplate(b.set, b.graph.Output >= format.OutputScoreFirst)
 	return err
 }
 
@@ -151,7 +151,7 @@ func (b *build) readVocabularyOnly() (err error) {
 		return fmt.Errorf("%w: the file has neither tensors nor a vocabulary", ErrCorrupt)
 	}
 	b.graph = &arch.Graph{Arch: text(b.set, "general.architecture"), Vocab: uint32(b.vocab.Tokens)}
-	b.template, err = chatTemplate(b.set)
+	b.template, err = chatTemplate(b.set, false)
 	return err
 }
 

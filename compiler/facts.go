@@ -13,16 +13,20 @@ import (
 
 const keyTemplate = "tokenizer.chat_template"
 
-// chatTemplate is the model's chat template, empty if it has none.
-func chatTemplate(set *gguf.Set) (string, error) {
-	s, _, err := set.Str(keyTemplate)
+// chatTemplate is the model's chat template, empty if it has none. Of a model that ranks texts, which has no chats, it is the one that puts {query} and {document} together.
+func chatTemplate(set *gguf.Set, ranks bool) (string, error) {
+	key := keyTemplate
+	if ranks {
+		key += ".rerank"
+	}
+	s, _, err := set.Str(key)
 	switch {
 	case err != nil:
 		return "", err
 	case !utf8.ValidString(s):
-		return "", fmt.Errorf("%w: key %q is not UTF-8", ErrCorrupt, keyTemplate)
+		return "", fmt.Errorf("%w: key %q is not UTF-8", ErrCorrupt, key)
 	case len(s) > format.MaxTemplate:
-		return "", fmt.Errorf("%w: key %q has %d bytes, at most %d", ErrUnsupported, keyTemplate, len(s), format.MaxTemplate)
+		return "", fmt.Errorf("%w: key %q has %d bytes, at most %d", ErrUnsupported, key, len(s), format.MaxTemplate)
 	}
 	return s, nil
 }

@@ -13,7 +13,7 @@ type Program struct {
 	States  []State
 	Ropes   []Rope
 	Ops     []Op
-	Logits  uint32 // buffer that holds the selected rows' results at the end: float32[Vocab] logits, or float32[Embed] where Output says so
+	Logits  uint32 // buffer that holds the selected rows' results at the end: float32[Vocab] logits, or float32[Embed], or scores, where Output says so
 
 	// Sizes of the three regions of the arena, in bytes; PerRow is multiplied by the batch size.
 	PerRow, Fixed, PerWorker uint64
@@ -21,13 +21,16 @@ type Program struct {
 	Output uint8 // what the results are
 }
 
-// What a program's results are. All but logits are hidden states, of which a text's embedding is made.
+// What a program's results are. All but logits and scores are hidden states, of which a text's embedding is made.
 const (
 	OutputLogits uint8 = 0
 	OutputMean   uint8 = 1 // the embedding is their mean
 	OutputFirst  uint8 = 2 // that of the first token
 	OutputLast   uint8 = 3 // that of the last
 	OutputEach   uint8 = 4 // one for each token
+	// A text's scores, as many as there are labels, stand in the row of its first or of its last token.
+	OutputScoreFirst uint8 = 5
+	OutputScoreLast  uint8 = 6
 )
 
 // VocabularyOnly reports whether the container holds a vocabulary and no model: its program has no operations, and only its tokenizer can be used.
@@ -288,6 +291,8 @@ const (
 	ElementClamp uint8 = 8  // Out = A cut to ±Scale
 	ElementMin   uint8 = 9  // Out = min(A, Scale)
 	ElementDiv   uint8 = 10 // Out = A/B
+	// Out = e^(A − max A) / Σ e^(A − max A), over the whole row.
+	ElementSoftmax uint8 = 11
 )
 
 // ElementParams: see the kinds. Out may be A or B.

@@ -67,7 +67,7 @@ type TokFlags uint32
 const (
 	TokAddBOS       TokFlags = 1 << iota // begin with BOS when special tokens are asked for
 	TokAddEOS                            // end with EOS then
-	TokAddSEP                            // end with SEP then (informative)
+	TokAddSEP                            // SEP stands between two texts
 	TokSpacePrefix                       // a space before the first word
 	TokMergeSpaces                       // Unigram: runs of spaces count as one
 	TokEscapeSpaces                      // a space is written U+2581 in token texts

@@ -24,7 +24,7 @@ var classes = jnscli.Classes{
 	{Code: jnscli.ExitVerify, Sentinels: []error{errEvidence}},
 	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrCorrupt, format.ErrMagic, engine.ErrTrace, errNoEvidence, engine.ErrSessionFile}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrUnsupported, format.ErrVersion, engine.ErrNoVocab, engine.ErrNoTemplate, engine.ErrTemplate, engine.ErrSessionModel,
-		engine.ErrSessionVersion}},
+		engine.ErrSessionVersion, engine.ErrNoEmbed, engine.ErrNoLogits, engine.ErrNoScores}},
 }
 
 func main() {
@@ -42,7 +42,7 @@ func root() *cli.Command {
 		ArgsUsage: "MODEL.jns",
 		Flags:     local(append(append(engineFlags(), sampleFlags()...), generateFlags()...)),
 		Action:    generate,
-		Commands: []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), embedCommand(), infoCommand(), pplCommand(), serveCommand(),
+		Commands: []*cli.Command{chatCommand(), benchCommand(), logitsCommand(), tokenizeCommand(), embedCommand(), rerankCommand(), infoCommand(), pplCommand(), serveCommand(),
 			statsCommand(), cacheSimCommand(), heatmapCommand(), verifyEvidenceCommand(), measureCommand()},
 	}
 	for _, verb := range c.Commands {
@@ -133,13 +133,18 @@ func open(c *cli.Command) (*engine.Engine, error) {
 	if c.Args().Len() > 1 {
 		return nil, jnscli.Usagef("unexpected argument %q", c.Args().Get(1))
 	}
+	return openNamed(c, c.Args().First())
+}
+
+// openNamed opens a container as the flags say.
+func openNamed(c *cli.Command, name string) (*engine.Engine, error) {
 	o := engineOptions(c)
 	trace := traceFile{name: c.String("record-routing")}
 	if trace.name == "" {
-		return engine.Open(c.Args().First(), o)
+		return engine.Open(name, o)
 	}
 	o.Record = &trace
-	e, err := engine.Open(c.Args().First(), o)
+	e, err := engine.Open(name, o)
 	if err != nil {
 		return nil, err
 	}

@@ -218,8 +218,10 @@ func (k *checker) end() error {
 	}
 	width := uint64(k.p.Vocab)
 	switch {
-	case k.p.Output > format.OutputEach:
+	case k.p.Output > format.OutputScoreLast:
 		return unsupported("output %d is unknown", k.p.Output)
+	case k.p.Output >= format.OutputScoreFirst:
+		width = k.length(k.p.Logits)
 	case k.p.Output != format.OutputLogits:
 		width = uint64(k.p.Embed)
 	}

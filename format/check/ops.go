@@ -344,7 +344,7 @@ func (k *checker) element(p *format.ElementParams, o *operands) error {
 		o.read(p.A, p.B)
 		o.write(p.Out, p.A)
 		return nil
-	case format.ElementScale, format.ElementCutoff, format.ElementClamp, format.ElementMin:
+	case format.ElementScale, format.ElementCutoff, format.ElementClamp, format.ElementMin, format.ElementSoftmax:
 		if p.Element == format.ElementClamp && !(p.Scale > 0) {
 			return corrupt("a bound of %g", p.Scale)
 		}

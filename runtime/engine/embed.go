@@ -11,11 +11,11 @@ import (
 
 // Errors about what a model is for.
 var (
-	ErrNoLogits = errors.New("the model makes embeddings, no text; use jns-run embed")
-	ErrNoEmbed  = errors.New("the model makes text, no embeddings")
+	ErrNoLogits = errors.New("the model makes embeddings or scores, no text; use jns-run embed or rerank")
+	ErrNoEmbed  = errors.New("the model makes text or scores, no embeddings")
 )
 
-// Embeds says that the model makes embeddings.
+// Embeds says that the model makes embeddings or scores, and no text.
 func (e *Engine) Embeds() bool { return e.c.Program.Output != format.OutputLogits }
 
 // Width is the length of an embedding.
@@ -23,7 +23,7 @@ func (e *Engine) Width() int { return int(e.c.Program.Embed) }
 
 // Embed gives the embedding of a text's tokens as the model's makers pool it; a model that says no way gives one for each token. normalise makes each of length 1.
 func (e *Engine) Embed(ctx context.Context, tokens []int32, normalise bool) ([][]float32, error) {
-	if !e.Embeds() {
+	if !e.Embeds() || e.Scores() {
 		return nil, ErrNoEmbed
 	}
 	if len(tokens) == 0 {

@@ -37,6 +37,11 @@ func logits(t *testing.T, path string, o engine.Options, tokens []int32) [][]flo
 	e, err := engine.Open(path, o)
 	require.NoError(t, err)
 	defer e.Close()
+	if e.Scores() {
+		out, err := e.Rank(context.Background(), tokens)
+		require.NoError(t, err)
+		return [][]float32{out}
+	}
 	if e.Embeds() {
 		out, err := e.Embed(context.Background(), tokens, false)
 		require.NoError(t, err)
@@ -96,7 +101,8 @@ func TestEveryArchitectureComputesWhatAnIndependentReferenceDoes(t *testing.T) {
 func TestEveryRecipeHasAReference(t *testing.T) {
 	for name := range recipes {
 		_, text := forms[name]
-		if _, ok := encoders[name]; !ok && !text {
+		_, scores := scorers[name]
+		if _, ok := encoders[name]; !ok && !text && !scores {
 			t.Errorf("recipe %s has none", name)
 		}
 	}
@@ -109,7 +115,7 @@ func TestKernelsThreadsAndBatchesChangeNoBit(t *testing.T) {
 			tokens := someTokens(12)
 			want := logits(t, path, engine.Options{}, tokens)
 			several := []engine.Options{{Kernels: "scalar", Batch: 5}, {Threads: 3, Batch: 1}}
-			if encoders[name].all {
+			if encoders[name].all || scorers[name].all {
 				several[0].Batch, several[1].Batch = 0, 0 // a text is one batch
 			}
 			for _, o := range several {

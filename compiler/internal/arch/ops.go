@@ -155,14 +155,15 @@ func (b *Builder) Output(x Value, scale, cap float32) {
 	b.Logits(b.Norm(x, "output_norm.weight"), scale, cap)
 }
 
-// Embedding ends the graph with hidden states, if the file says how a text's embedding is made of them.
+// Embedding ends the graph with hidden states, if the file says how a text's embedding is made of them, or with a text's scores.
 func (b *Builder) Embedding(x Value) bool {
 	switch p := b.Uint("pooling_type", math.MaxUint32); p {
 	case 1, 2, 3:
 		b.g.Logits, b.g.Output = x, uint8(p)
 		return true
 	case 4:
-		b.unsupported("key %q is 4: models that rank texts are not known here", b.key("pooling_type"))
+		b.rank(x)
+		return true
 	}
 	return false
 }

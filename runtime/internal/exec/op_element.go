@@ -206,6 +206,8 @@ func (m *Model) bindElement(p *format.ElementParams, selected bool) error {
 				m.vec.Scale(y[i:i+b.len], run, float32(s))
 			}
 		})
+	case format.ElementSoftmax:
+		m.eachRow(selected, func(_ *worker, r int) { m.vec.Softmax(out.f32(r), a.f32(r)) })
 	case format.ElementCutoff:
 		m.eachRow(selected, func(_ *worker, r int) { cutoff(out.f32(r), a.f32(r), p.Scale) })
 	default:

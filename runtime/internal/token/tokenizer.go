@@ -149,6 +149,9 @@ func (t *Tokenizer) AddBOS() bool { return t.tab.Has(format.TokAddBOS) }
 // AddEOS reports whether a prompt ends with EOS when special tokens are asked for.
 func (t *Tokenizer) AddEOS() bool { return t.tab.Has(format.TokAddEOS) }
 
+// AddSEP reports whether SEP stands between two texts that are read together.
+func (t *Tokenizer) AddSEP() bool { return t.tab.Has(format.TokAddSEP) }
+
 // BOS is the token that begins a text, -1 if there is none.
 func (t *Tokenizer) BOS() int32 { return t.tab.Special(format.SpecialBOS) }
 
