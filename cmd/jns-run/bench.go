@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/cmd/internal/output"
 	"jns/runtime/engine"
 )
 
@@ -158,7 +159,7 @@ func bench(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	if file := c.String("output"); file != "" {
 		var text bytes.Buffer
 		b.report(&text, m, rec)
-		if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
+		if err := output.WriteBytes(file, 0o666, text.Bytes()); err != nil {
 			return err
 		}
 	}

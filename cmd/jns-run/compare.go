@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/format"
 	"jns/runtime/engine"
 )
 
@@ -73,7 +75,9 @@ func compared(ctx context.Context, c *cli.Command) error {
 	var records []*processRecord
 	for i, name := range order {
 		s := &sides[slices.IndexFunc(sides, func(s side) bool { return s.Name == string(name) })]
-		fmt.Fprintf(os.Stderr, "%d of %d: %s\n", i+1, len(order), s.Label)
+		if jnscli.Terminal(os.Stderr) {
+			fmt.Fprintf(os.Stderr, "%d of %d: %s\n", i+1, len(order), s.Label)
+		}
 		b, err := measured(ctx, s.Arguments)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Label, err)
@@ -147,7 +151,44 @@ func comparison(c *cli.Command) ([]side, error) {
 	if i, err := os.Stat(what); err != nil || !i.Mode().IsRegular() {
 		return nil, jnscli.Usagef("--compare %s: neither portable, nor one of this machine's kernel sets (%s), nor a container", what, strings.Join(engine.KernelSets(), ", "))
 	}
+	if err := sameModel(model, what); err != nil {
+		return nil, err
+	}
 	return append(sides, side{"b", what, arguments(what)}), nil
+}
+
+// sameModel refuses two containers whose outputs cannot be compared, before anything is measured.
+func sameModel(a, b string) error {
+	tensors := func(path string) (map[string][32]byte, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		st, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		c, err := format.Open(f, st.Size())
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		digests := map[string][32]byte{}
+		for i := range c.Tensors.Len() {
+			t := c.Tensors.At(i)
+			digests[t.Name] = t.Digest
+		}
+		return digests, nil
+	}
+	of, err := tensors(a)
+	if err != nil {
+		return err
+	}
+	with, err := tensors(b)
+	if err == nil && !maps.Equal(of, with) {
+		err = fmt.Errorf("%w: %s and %s are different models, whose outputs differ; measure each by itself", errEvidence, a, b)
+	}
+	return err
 }
 
 // self is this program; tests, whose program is another, set it.

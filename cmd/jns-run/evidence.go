@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"jns/cmd/internal/output"
 )
 
 // Evidence is a directory: one file of JSON lines for each process that measured, written by that process, and manifest.json with the SHA-256 of each and the figures that follow
@@ -182,7 +184,7 @@ func writeEvidence(dir string, m *manifest, records [][]byte) (digest string, er
 	if err := vacant(dir); err != nil {
 		return "", err
 	}
-	tmp := filepath.Clean(dir) + ".partial"
+	tmp := filepath.Clean(dir) + output.Suffix
 	if err := os.MkdirAll(tmp, 0o755); err != nil {
 		return "", err
 	}
@@ -198,8 +200,20 @@ func writeEvidence(dir string, m *manifest, records [][]byte) (digest string, er
 			return "", err
 		}
 	}
+	var made []string
+	defer func() {
+		if err != nil { // what was made is taken back, the directory if nothing else is in it
+			for _, name := range append(made, tmp) {
+				os.Remove(name)
+			}
+		}
+	}()
+	write := func(name string, b []byte) error {
+		made = append(made, filepath.Join(tmp, name))
+		return writeSynced(filepath.Join(tmp, name), b)
+	}
 	for i, b := range records {
-		if err := writeSynced(filepath.Join(tmp, m.Runs[i].File), b); err != nil {
+		if err := write(m.Runs[i].File, b); err != nil {
 			return "", err
 		}
 	}
@@ -207,7 +221,7 @@ func writeEvidence(dir string, m *manifest, records [][]byte) (digest string, er
 	if err != nil {
 		return "", err
 	}
-	if err := writeSynced(filepath.Join(tmp, manifestName), b); err != nil {
+	if err := write(manifestName, b); err != nil {
 		return "", err
 	}
 	if err := os.Rename(tmp, filepath.Clean(dir)); err != nil {

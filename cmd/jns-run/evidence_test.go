@@ -220,3 +220,28 @@ func TestBenchComparesWithPortable(t *testing.T) {
 		require.NotEqual(t, jnscli.ExitOK, code, "%q", bad)
 	}
 }
+
+// Two models have nothing to compare: this is said before any process is started.
+func TestDifferentModelsAreNotCompared(t *testing.T) {
+	old := self
+	self = func() (string, error) { t.Error("a process was started"); return "", os.ErrNotExist }
+	t.Cleanup(func() { self = old })
+	model := container(t, "jns-tiny")
+	code, out := command(t, "bench", model, "--compare", container(t, "jns-tiny-moe"))
+	require.Equal(t, jnscli.ExitVerify, code, out)
+	notOne := filepath.Join(t.TempDir(), "x")
+	require.NoError(t, os.WriteFile(notOne, []byte("something"), 0o600))
+	code, _ = command(t, "bench", model, "--compare", notOne)
+	require.Equal(t, jnscli.ExitCorrupt, code)
+}
+
+// TestEvidenceThatCannotBeWrittenLeavesNothing: not on a full disk either.
+func TestEvidenceThatCannotBeWrittenLeavesNothing(t *testing.T) {
+	m, raw := madeUp(t)
+	dir := filepath.Join(t.TempDir(), "e")
+	m.Runs[2].File = filepath.Join("no such directory", m.Runs[2].File)
+	_, err := writeEvidence(dir, m, raw)
+	require.Error(t, err)
+	require.NoDirExists(t, dir)
+	require.NoDirExists(t, dir+".partial")
+}

@@ -41,8 +41,8 @@ func lengths(n int) error {
 	return nil
 }
 
-// output is the document that --json prints.
-type output struct {
+// generated is the document that --json prints.
+type generated struct {
 	PromptTokens []int32        `json:"prompt_tokens"`
 	Tokens       []int32        `json:"tokens"`
 	Text         string         `json:"text"`
@@ -150,7 +150,7 @@ func answer(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 		if res.Tokens == nil {
 			res.Tokens = []int32{}
 		}
-		o := output{PromptTokens: p.whole, Tokens: res.Tokens, Text: res.Text, FinishReason: res.Finish, Timings: t, Receipt: e.Receipt()}
+		o := generated{PromptTokens: p.whole, Tokens: res.Tokens, Text: res.Text, FinishReason: res.Finish, Timings: t, Receipt: e.Receipt()}
 		if r.Logits != nil {
 			o.LogitsDigest = hex.EncodeToString(digest.Sum(nil))
 		}

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 
 	"github.com/urfave/cli/v3"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/cmd/internal/output"
 	"jns/runtime/engine"
 )
 
@@ -52,7 +52,7 @@ func logits(ctx context.Context, c *cli.Command, e *engine.Engine) (err error) {
 		want = func(int) bool { return true }
 	}
 	n := 0
-	err = atomically(c.String("output"), func(f *os.File) error {
+	err = output.Write(c.String("output"), 0o666, func(f *os.File) error {
 		w := bufio.NewWriterSize(f, 1<<20)
 		var b []byte
 		err := s.Eval(ctx, tokens, want, func(_ int, l []float32) error {
@@ -77,38 +77,4 @@ func logits(ctx context.Context, c *cli.Command, e *engine.Engine) (err error) {
 	}
 	fmt.Fprintf(os.Stderr, "%d × %d logits in %s\n", n, e.Vocab(), c.String("output"))
 	return nil
-}
-
-// atomically writes a file beside its place and moves it there when it is whole. What is no plain file, such as a device, a pipe or a link, is written to and stays what it is.
-func atomically(name string, write func(f *os.File) error) (err error) {
-	if st, err := os.Lstat(name); err == nil && !st.Mode().IsRegular() {
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(write(f), f.Close())
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.part")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if err = write(f); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

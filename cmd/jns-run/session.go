@@ -8,12 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/urfave/cli/v3"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/cmd/internal/output"
 	"jns/runtime/engine"
 )
 
@@ -21,14 +21,11 @@ func sessionFlag() cli.Flag {
 	return &cli.StringFlag{Name: "session", Usage: "go on with the conversation in `FILE`, which is made if there is none, and keep it there"}
 }
 
-// sessionPartial is the suffix of a session file under construction. The file is locked while a process uses the session, and left behind only by one that was killed.
-const sessionPartial = ".partial"
-
 // keptSession is the engine's session together with what a file keeps of the conversation. Without --session there is no file.
 type keptSession struct {
 	*engine.Session
 	path     string
-	partial  *os.File // locked; nil: nothing is kept
+	next     *output.File // the file's next content; locked, so that no other process uses the session; nil: nothing is kept
 	messages []engine.Message
 	seed     uint64 // of the sampler that chose the last tokens
 	found    bool   // the file was there
@@ -86,39 +83,24 @@ func openSession(c *cli.Command, e *engine.Engine) (_ *keptSession, err error) {
 }
 
 // lock takes the session for this process.
-func (k *keptSession) lock() error {
-	name := k.path + sessionPartial
-	if st, err := os.Lstat(name); err == nil && !st.Mode().IsRegular() {
-		return jnscli.Usagef("%s is in the way; remove it", name)
+func (k *keptSession) lock() (err error) {
+	switch k.next, err = output.Create(k.path, 0o600); {
+	case errors.Is(err, output.ErrBusy):
+		return fmt.Errorf("%s is in use by another process", k.path)
+	case errors.Is(err, output.ErrInWay):
+		return jnscli.Usagef("--session: %v", err)
+	case err != nil:
+		return err
 	}
-	for range 8 {
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return err
-		}
-		if err := lockFile(f); err != nil {
-			f.Close()
-			return fmt.Errorf("%s is in use by another process (%w)", k.path, err)
-		}
-		// Whoever had the lock before may have renamed or removed the file meanwhile.
-		a, err := f.Stat()
-		b, err2 := os.Lstat(name)
-		if err == nil && err2 == nil && os.SameFile(a, b) {
-			k.partial = f
-			signal.Ignore(syscall.SIGPIPE) // a reader that goes away is an error like any other, after which what can be kept is
-			return nil
-		}
-		f.Close()
-	}
-	return fmt.Errorf("%s is in use by other processes", k.path)
+	signal.Ignore(syscall.SIGPIPE) // a reader that goes away is an error like any other, after which what can be kept is
+	return nil
 }
 
 // leave gives the session up without keeping it.
 func (k *keptSession) leave() {
-	if k.partial != nil {
-		os.Remove(k.partial.Name())
-		k.partial.Close()
-		k.partial = nil
+	if k.next != nil {
+		k.next.Discard()
+		k.next = nil
 	}
 }
 
@@ -130,8 +112,7 @@ func (k *keptSession) Close() {
 
 // keep writes the session beside its file and gives it the file's name once it is on the disk: at any moment there is the session before or the one after.
 func (k *keptSession) keep() (err error) {
-	f := k.partial
-	if f == nil {
+	if k.next == nil {
 		return nil
 	}
 	defer func() {
@@ -144,26 +125,14 @@ func (k *keptSession) keep() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := f.Truncate(0); err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
+	w := bufio.NewWriterSize(k.next, 1<<20)
 	if err := k.Save(w, engine.Saved{Seed: k.seed, Note: b}); err != nil {
 		return err
 	}
-	if err := errors.Join(w.Flush(), f.Sync()); err != nil {
+	if err := w.Flush(); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), k.path); err != nil {
-		return err
-	}
-	k.partial = nil // there is nothing to remove any more
-	err = f.Close()
-	if d, e := os.Open(filepath.Dir(k.path)); e == nil {
-		_ = d.Sync() // some file systems cannot; their renames are as durable as they get
-		d.Close()
-	}
-	return err
+	return k.next.Commit()
 }
 
 // begin makes the conversation start with the system message, unless it has begun: then it must be the same.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/cmd/internal/output"
 	"jns/compiler"
 )
 
@@ -52,7 +53,7 @@ func TestASessionInUseIsNotUsedTwice(t *testing.T) {
 	k = &keptSession{path: k.path}
 	require.NoError(t, k.lock())
 	k.leave()
-	require.NoFileExists(t, k.path+sessionPartial)
+	require.NoFileExists(t, k.path+output.Suffix)
 }
 
 // TestAnAnswerIsGivenWhereItsSessionCannotBeKept: computing it again would take as long.
@@ -67,7 +68,7 @@ func TestAnAnswerIsGivenWhereItsSessionCannotBeKept(t *testing.T) {
 		go func() {
 			defer w.Close()
 			for range 1000 { // the prompt comes once the session is open, and then its name is taken
-				if _, err := os.Stat(path + sessionPartial); err == nil {
+				if _, err := os.Stat(path + output.Suffix); err == nil {
 					break
 				}
 				time.Sleep(10 * time.Millisecond)
@@ -80,7 +81,7 @@ func TestAnAnswerIsGivenWhereItsSessionCannotBeKept(t *testing.T) {
 		require.Equal(t, jnscli.ExitFailed, code)
 		require.Contains(t, text, "Hello")
 		require.NotContains(t, text, `"session"`, "it is not kept")
-		require.NoFileExists(t, path+sessionPartial)
+		require.NoFileExists(t, path+output.Suffix)
 		require.NoError(t, os.Remove(path))
 	}
 }

@@ -40,7 +40,13 @@ func streamFlags() []cli.Flag {
 			return nil
 		}},
 		&cli.StringFlag{Name: "policy", Usage: "which processors work: " + strings.Join(engine.Schedules(), ", ") + "; which experts stay in memory: " +
-			strings.Join(engine.Policies(), ", ") + "; or one of each, as in big,lru", HideDefault: true, Validator: func(s string) error { _, _, err := policies(s); return err }},
+			strings.Join(engine.Policies(), ", ") + "; or one of each, as in big,lru", HideDefault: true, Validator: func(s string) error {
+			if s == "" { // by a variable of a shell that is not set, say
+				return jnscli.Usagef("--policy names none")
+			}
+			_, _, err := policies(s)
+			return err
+		}},
 		&cli.FloatFlag{Name: "skip-experts", Usage: "where less than a fifth of the experts fit: leave out those that would have to be read and have less than this part of a token's largest weight; changes results", HideDefault: true},
 		&cli.StringFlag{Name: "record-routing", Usage: "write which experts were used to `FILE`, for cache-sim and heatmap"},
 		&cli.BoolFlag{Name: "cold", Usage: "do not begin with the experts that the last run ended with"},
@@ -57,10 +63,12 @@ func streamOptions(c *cli.Command, o *engine.Options) {
 
 // policies parts what --policy says into the policies for processors and for experts; the names of the two are different.
 func policies(s string) (processors, experts string, err error) {
+	if s == "" { // nothing is asked for
+		return "", "", nil
+	}
 	for word := range strings.SplitSeq(s, ",") {
 		word = strings.TrimSpace(word)
 		switch {
-		case word == "":
 		case processors == "" && slices.Contains(engine.Schedules(), word):
 			processors = word
 		case experts == "" && slices.Contains(engine.Policies(), word):

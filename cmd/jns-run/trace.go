@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/cmd/internal/output"
 	"jns/runtime/engine"
 )
 
@@ -45,7 +46,7 @@ func heatmapCommand() *cli.Command {
 			}
 			title := "use of experts: " + filepath.Base(c.Args().First())
 			if name := c.String("output"); name != "" {
-				if err := atomically(name, func(f *os.File) error { return t.HeatMap(f, title) }); err != nil || !c.Bool("json") {
+				if err := output.Write(name, 0o666, func(f *os.File) error { return t.HeatMap(f, title) }); err != nil || !c.Bool("json") {
 					return err
 				}
 				slots, bytes, passes := t.Slots()
