@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+
+	"jns/kernels/tile"
 )
 
 // Types of tensors and of values, by their numbers in the file.
@@ -28,8 +30,9 @@ type model struct {
 	name, arch string
 	kv         []pair
 	tensors    []tensor
-	quantised  bool // matrices are Q8_0 where their columns allow it
-	large      bool // matrices are Q4_K, see large.go
+	quantised  bool        // matrices are Q8_0 where their columns allow it
+	large      bool        // matrices are Q4_K, see large.go
+	codec      *tile.Codec // what matrices are of, see types.go; nil: F16
 	size
 	mixed
 }
@@ -109,6 +112,10 @@ func (m *model) add(name string, typ uint32, mean, deviation float64, dims []uin
 	}
 	if m.large && typ == typeF16 && dims[0]%q4kElems == 0 {
 		m.tensors = append(m.tensors, m.codes(t, n, deviation))
+		return
+	}
+	if m.codec != nil && typ == typeF16 {
+		m.tensors = append(m.tensors, m.typed(t, n, deviation))
 		return
 	}
 	if m.quantised && typ == typeF16 && dims[0]%32 == 0 {
