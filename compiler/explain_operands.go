@@ -81,6 +81,8 @@ func operandsOf(p format.Params) operands {
 		o.in, o.weights, o.out, o.state = []uint32{p.X, p.DT, p.B, p.C}, []uint32{p.A, p.Bias, p.D}, []uint32{p.Out}, p.State
 	case *format.DeltaParams:
 		o.in, o.weights, o.out, o.state = []uint32{p.Q, p.K, p.V, p.Alpha, p.Beta}, []uint32{p.A, p.Bias}, []uint32{p.Out}, p.State
+	case *format.RetainParams:
+		o.in, o.weights, o.out, o.state = []uint32{p.Q, p.K, p.V, p.Decay}, []uint32{p.First}, []uint32{p.Out}, p.State
 	case *format.WKVParams:
 		o.in, o.out, o.state = []uint32{p.R, p.W, p.K, p.V, p.A, p.B}, []uint32{p.Out}, p.State
 	}

@@ -127,6 +127,7 @@ const (
 	OpWKV        OpKind = 23 // RWKV's seventh state update, with state
 	OpPosition   OpKind = 24 // numbers that depend on the position alone
 	OpXIELU      OpKind = 25 // an activation with parameters
+	OpRetain     OpKind = 26 // linear attention whose memory decays, with state
 )
 
 // None marks an absent buffer, tensor or table in an operand.
@@ -293,6 +294,7 @@ const (
 	ElementDiv   uint8 = 10 // Out = A/B
 	// Out = e^(A − max A) / Σ e^(A − max A), over the whole row.
 	ElementSoftmax uint8 = 11
+	ElementExp     uint8 = 12 // Out = e^(A·Scale)
 )
 
 // ElementParams: see the kinds. Out may be A or B.
@@ -505,8 +507,26 @@ type WKVParams struct {
 	Heads, Dim            uint32
 }
 
+// RetainParams: linear attention whose memory decays. Per head h:
+//
+//	S[k][v] = S[k][v]·γ[h][k] + K[h][k]·V[h][v], Out[h][v] = Σ_k S[k][v]·(Scale·Q[h][k])
+//
+// With First, a vector of Heads × KeyDim, the output is that of S before this position, and this position counts by First: Out[h][v] = Σ_k S[k][v]·(Scale·Q[h][k]) +
+// V[h][v]·Σ_k (Scale·Q[h][k])·First[h][k]·K[h][k]. γ is Decay, or where that is None, Decays[h] for all k. State: KVHeads Heads, KeyDim, ValDim.
+type RetainParams struct {
+	_ struct{} `cbor:",toarray"`
+
+	Q, K, V, Decay, Out   uint32
+	State                 uint32
+	First                 uint32
+	Decays                []float32
+	Heads, KeyDim, ValDim uint32
+	Scale                 float32
+}
+
 func (*PositionParams) Kind() OpKind   { return OpPosition }
 func (*XIELUParams) Kind() OpKind      { return OpXIELU }
+func (*RetainParams) Kind() OpKind     { return OpRetain }
 func (*AffineParams) Kind() OpKind     { return OpAffine }
 func (*WKVParams) Kind() OpKind        { return OpWKV }
 func (*ConvParams) Kind() OpKind       { return OpConv }

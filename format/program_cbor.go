@@ -85,6 +85,8 @@ func NewParams(k OpKind) Params {
 		return new(PositionParams)
 	case OpXIELU:
 		return new(XIELUParams)
+	case OpRetain:
+		return new(RetainParams)
 	}
 	return nil
 }
@@ -94,7 +96,7 @@ var opNames = map[OpKind]string{
 	OpAttention: "attention", OpActivation: "activation", OpElement: "element", OpSelect: "select", OpRoute: "route",
 	OpExperts: "experts", OpSoftCap: "soft_cap", OpSlice: "slice", OpTemper: "temper",
 	OpConv: "conv", OpScan: "scan", OpDelta: "delta", OpHeadMatMul: "head_matmul", OpJoin: "join", OpMix: "mix", OpAffine: "affine", OpWKV: "wkv",
-	OpPosition: "position", OpXIELU: "xielu",
+	OpPosition: "position", OpXIELU: "xielu", OpRetain: "retain",
 }
 
 // String gives the operation's name as messages and the dump spell it.

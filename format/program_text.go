@@ -126,7 +126,7 @@ func operand(p *Program, tensors Tensors, k OpKind, name string, f reflect.Value
 	switch {
 	case n == None:
 		return "-"
-	case name == "W" && k != OpWKV || name == "Bias" || name == "Sinks" || expert:
+	case name == "W" && k != OpWKV || name == "Bias" || name == "Sinks" || name == "First" || expert:
 		if int(n) < tensors.Len() {
 			return fmt.Sprintf("%q", tensors.At(int(n)).Name)
 		}

@@ -66,6 +66,8 @@ func (k *checker) op(op format.Op) error {
 		err = k.position(p, &o)
 	case *format.XIELUParams:
 		err = k.xielu(p, &o)
+	case *format.RetainParams:
+		err = k.retain(p, &o)
 	default:
 		return unsupported("kind %d is unknown", op.Kind)
 	}
@@ -344,7 +346,7 @@ func (k *checker) element(p *format.ElementParams, o *operands) error {
 		o.read(p.A, p.B)
 		o.write(p.Out, p.A)
 		return nil
-	case format.ElementScale, format.ElementCutoff, format.ElementClamp, format.ElementMin, format.ElementSoftmax:
+	case format.ElementScale, format.ElementCutoff, format.ElementClamp, format.ElementMin, format.ElementSoftmax, format.ElementExp:
 		if p.Element == format.ElementClamp && !(p.Scale > 0) {
 			return corrupt("a bound of %g", p.Scale)
 		}

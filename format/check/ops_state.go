@@ -201,3 +201,23 @@ func (k *checker) xielu(p *format.XIELUParams, o *operands) error {
 	o.write(p.Out, p.In)
 	return first(finite(p.AlphaN, p.AlphaP, p.Beta, p.Eps), k.buffer(p.In, format.ElemF32, n), k.buffer(p.Out, format.ElemF32, n))
 }
+
+func (k *checker) retain(p *format.RetainParams, o *operands) error {
+	heads, dk, dv := uint64(p.Heads), uint64(p.KeyDim), uint64(p.ValDim)
+	if heads == 0 || heads > MaxHeads || dk == 0 || dk > MaxHeadDim || dv == 0 || dv > MaxHeadDim {
+		return corrupt("%d heads of %d keys and %d values", heads, dk, dv)
+	}
+	var decay error
+	switch {
+	case p.Decay != format.None && len(p.Decays) == 0:
+		decay = k.buffer(p.Decay, format.ElemF32, heads*dk)
+	case p.Decay == format.None && uint64(len(p.Decays)) == heads:
+		decay = finite(p.Decays...)
+	default:
+		decay = corrupt("%d decays beside buffer %d, for %d heads", len(p.Decays), p.Decay, heads)
+	}
+	o.read(p.Q, p.K, p.V, p.Decay)
+	o.write(p.Out)
+	return first(decay, k.recurrent(p.State, heads, dk, dv), finite(p.Scale), k.buffer(p.Q, format.ElemF32, heads*dk), k.buffer(p.K, format.ElemF32, heads*dk),
+		k.buffer(p.V, format.ElemF32, heads*dv), k.buffer(p.Out, format.ElemF32, heads*dv), k.optionalVector(p.First, heads*dk))
+}

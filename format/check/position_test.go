@@ -40,7 +40,7 @@ func TestDivisionAndLeastOfTwoAreProved(t *testing.T) {
 		return &format.ElementParams{Element: format.ElementDiv, A: 0, B: 0, Out: out}, out
 	}, map[string]func(d *draft, p *format.ElementParams){
 		"no divisor": func(_ *draft, p *format.ElementParams) { p.B = format.None },
-		"unknown":    func(_ *draft, p *format.ElementParams) { p.Element = format.ElementSoftmax + 1 },
+		"unknown":    func(_ *draft, p *format.ElementParams) { p.Element = format.ElementExp + 1 },
 	})
 	judge(t, func(d *draft) (*format.ElementParams, uint32) {
 		out := d.buffer(64)

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -244,6 +245,25 @@ func TestUpdatesOfRWKVAreProved(t *testing.T) {
 		"short keys":   func(d *draft, p *format.WKVParams) { p.K = d.part(32) },
 		"other state":  func(d *draft, _ *format.WKVParams) { d.p.States[0].ValDim = 8 },
 		"no such heap": func(_ *draft, p *format.WKVParams) { p.B = 99 },
+	})
+}
+
+func TestMemoriesThatDecayAreProved(t *testing.T) {
+	judge(t, func(d *draft) (*format.RetainParams, uint32) {
+		out := d.buffer(64)
+		return &format.RetainParams{Q: 0, K: 0, V: 0, Decay: 0, Out: out, State: d.state(4, 16, 16), First: d.vector(64), Heads: 4, KeyDim: 16, ValDim: 16, Scale: 1}, out
+	}, map[string]func(d *draft, p *format.RetainParams){
+		"in place":          func(_ *draft, p *format.RetainParams) { p.Out = p.Q },
+		"more heads":        func(_ *draft, p *format.RetainParams) { p.Heads = 8 },
+		"no heads":          func(_ *draft, p *format.RetainParams) { p.Heads = 0 },
+		"short values":      func(d *draft, p *format.RetainParams) { p.V = d.part(32) },
+		"other state":       func(d *draft, _ *format.RetainParams) { d.p.States[0].KeyDim = 8 },
+		"no decay":          func(_ *draft, p *format.RetainParams) { p.Decay = format.None },
+		"two decays":        func(_ *draft, p *format.RetainParams) { p.Decays = []float32{1, 1, 1, 1} },
+		"too few decays":    func(_ *draft, p *format.RetainParams) { p.Decay, p.Decays = format.None, []float32{1, 1, 1} },
+		"short weights":     func(d *draft, p *format.RetainParams) { p.First = d.vector(63) },
+		"no such operand":   func(_ *draft, p *format.RetainParams) { p.K = 99 },
+		"infinite constant": func(_ *draft, p *format.RetainParams) { p.Scale = float32(math.Inf(1)) },
 	})
 }
 

@@ -135,9 +135,10 @@ func rwkvChannel(r *reference, l int, x []float64) []float64 {
 func rwkvTime(r *reference, l, pos int, x []float64) []float64 {
 	p := fmt.Sprintf("blk.%d.time_mix_", l)
 	n, dim := len(x), 64
-	var in [6][]float64
+	shares := r.get(p + "lerp_fused.weight")
+	in := make([][]float64, len(shares)/n)
 	for i := range in {
-		in[i] = r.mixedWithLast(p, x, r.get(p + "lerp_fused.weight")[i*n:(i+1)*n])
+		in[i] = r.mixedWithLast(p, x, shares[i*n:(i+1)*n])
 	}
 	r.memory.seen[p] = append(r.memory.seen[p], x)
 	low := func(name string, x []float64, f func(float64) float64) []float64 {
@@ -152,7 +153,10 @@ func rwkvTime(r *reference, l, pos int, x []float64) []float64 {
 		v = add(v, times(each(low("v", in[3], same), sigmoid), add(r.memory.input, scaled(v, -1))))
 	}
 	rate := each(low("a", in[4], same), sigmoid)
-	gate := r.mul(p+"g2", each(r.mul(p+"g1", in[5]), sigmoid))
+	var gate []float64
+	if len(in) > 5 {
+		gate = r.mul(p+"g2", each(r.mul(p+"g1", in[5]), sigmoid))
+	}
 	direction := heads(times(k, r.get(p+"k_k.weight")), dim, func(h []float64) []float64 {
 		s := 0.0
 		for _, v := range h {
@@ -196,12 +200,17 @@ func rwkvTime(r *reference, l, pos int, x []float64) []float64 {
 		for _, v := range y {
 			square += (v - mean) * (v - mean) / float64(dim)
 		}
-		for i := range y {
-			y[i] = (y[i]-mean)/math.Sqrt(square+64e-5)*r.get(p + "ln.weight")[a+i] + r.get(p + "ln.bias")[a+i]
+		if r.get(p+"ln.weight") != nil {
+			for i := range y {
+				y[i] = (y[i]-mean)/math.Sqrt(square+64e-5)*r.get(p + "ln.weight")[a+i] + r.get(p + "ln.bias")[a+i]
+			}
 		}
 		out = append(out, add(y, scaled(slices.Clone(v[a:z]), bonus))...)
 	}
-	return r.mul(p+"output", times(out, gate))
+	if gate != nil {
+		out = times(out, gate)
+	}
+	return r.mul(p+"output", out)
 }
 
 // arcticParts are the dense part over x, and experts over the layer's input.

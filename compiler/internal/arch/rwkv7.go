@@ -5,17 +5,19 @@ import (
 	"jns/format"
 )
 
-var _ = register("rwkv7", rwkv7)
+var (
+	_ = register("rwkv7", rwkv7)
+	_ = register("arwkv7", arwkv7)
+)
 
 // rwkv7 is RWKV 7: a state for each head that every position decays, corrects and adds to, and a feed-forward part; both see a mixture of the position and the one before it.
 // Values are drawn towards those of the first layer.
 func rwkv7(b *Builder) {
 	n := b.NEmbed
-	dim := b.bounded("wkv.head_size", 0, 1, 1<<12)
-	if n%dim != 0 || b.bounded("token_shift_count", 2, 0, 8) != 2 {
-		b.corrupt("heads of %d elements and %d shifts make no sense", dim, b.Uint("token_shift_count", 2))
-		dim = n
+	if b.bounded("token_shift_count", 2, 0, 8) != 2 {
+		b.corrupt("%d shifts make no sense", b.Uint("token_shift_count", 2))
 	}
+	dim := b.headSize()
 	x := b.LayerNorm(b.Embed(1), "token_embd_norm")
 	first := NoValue
 	b.Layers(func(int) {
@@ -25,6 +27,18 @@ func rwkv7(b *Builder) {
 		x = b.Add(b.Linear(b.Activate(b.Linear(k, "channel_mix_key", b.FF()), NoValue, format.ActReLU2), "channel_mix_value", n), x)
 	})
 	b.Logits(b.LayerNorm(x, "output_norm"), 1, 0)
+}
+
+// arwkv7 is RWKV 7's state in the layers of Qwen 2.5; files may lack the norm of heads and the gate.
+func arwkv7(b *Builder) {
+	dim := b.headSize()
+	x := b.Embed(1)
+	first := NoValue
+	b.Layers(func(int) {
+		x = b.Add(b.timeMix(b.Norm(x, "attn_norm.weight"), dim, &first), x)
+		x = b.Add(b.FFN(b.Norm(x, "ffn_norm.weight"), FFN{Act: format.ActSiLU, Width: b.FF(), Unscale: true, Unbias: true}), x)
+	})
+	b.Output(x, 1, 0)
 }
 
 // before is the position before less this one.
@@ -61,7 +75,11 @@ func (b *Builder) less(x, y Value) Value {
 
 func (b *Builder) timeMix(x Value, dim uint32, first *Value) Value {
 	n, heads := b.NEmbed, b.NEmbed/dim
-	shift, lerp := b.before(x), b.flat("time_mix_lerp_fused.weight", b.times(n, 6))
+	shares := uint32(6)
+	if t := b.find("time_mix_lerp_fused.weight"); t != nil && len(t.Dims) == 4 && t.Dims[3] == 5 && !b.Has("time_mix_g1.weight") {
+		shares = 5 // none for a gate
+	}
+	shift, lerp := b.before(x), b.flat("time_mix_lerp_fused.weight", b.times(n, shares))
 	mixed := func(i uint32) Value { return b.Affine(shift, x, lerp, i*n) }
 	r := b.Linear(mixed(0), "time_mix_receptance", n)
 	w := b.low(mixed(1), "w", "decay", format.ActTanh, true)

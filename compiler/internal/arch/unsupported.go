@@ -9,7 +9,6 @@ import (
 
 // missing says of architectures that llama.cpp knows and this compiler does not what they would need.
 var missing = map[string]string{
-	"arwkv7":           "the seventh state update of RWKV with heads that share keys, between layers of Qwen 2.5",
 	"bailingmoe3":      "a delta rule whose decay is a bounded sigmoid, beside latent attention",
 	"chameleon":        "norms after both parts that some sizes have and others not, and logits without image tokens",
 	"deepseek4":        "attention over compressed blocks of positions, hyper-connections and experts chosen by the root of a softplus",
@@ -32,8 +31,6 @@ var missing = map[string]string{
 	"qwen3tts":         "a codec that turns its tokens into speech; it gives no text",
 	"qwen4exp":         "hyper-connections, embeddings of several tokens at once and an indexer that chooses positions",
 	"rnd1":             "diffusion: it fills in a whole text in turns, and does not continue one token by token",
-	"rwkv6":            "the sixth state update of RWKV",
-	"rwkv6qwen2":       "the sixth state update of RWKV, between layers of Qwen 2.5",
 	"t5":               "an encoder beside the decoder, attention from one to the other, and biases of relative positions in buckets",
 	"t5encoder":        "biases of relative positions in buckets",
 	"wavtokenizer-dec": "convolutions over audio; it gives no text",

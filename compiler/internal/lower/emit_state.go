@@ -50,6 +50,12 @@ func (e *emitter) recurrent(n *node) {
 		q.In = e.read(n.in[0])
 		q.Out = e.result(n, n.in[0])
 		e.add(&q)
+	case *format.RetainParams:
+		q := *p
+		q.Q, q.K, q.V, q.Decay = e.read(n.in[0]), e.read(n.in[1]), e.read(n.in[2]), e.read(n.in[3])
+		q.First = e.weight(n.w, 0)
+		q.Out = e.result(n, nil)
+		e.add(&q)
 	case *format.WKVParams:
 		q := *p
 		q.R, q.W, q.K, q.V, q.A, q.B = e.read(n.in[0]), e.read(n.in[1]), e.read(n.in[2]), e.read(n.in[3]), e.read(n.in[4]), e.read(n.in[5])

@@ -59,7 +59,7 @@ func (g *graph) endsIn(n *node, users map[*node][]*node) bool {
 	}
 	for _, u := range users[n] {
 		switch u.params.(type) {
-		case *format.KVAppendParams, *format.ConvParams, *format.ScanParams, *format.DeltaParams, *format.WKVParams:
+		case *format.KVAppendParams, *format.ConvParams, *format.ScanParams, *format.DeltaParams, *format.WKVParams, *format.RetainParams:
 			return true
 		case *format.NormParams, *format.RopeParams, *format.SoftCapParams, *format.ElementParams, *format.SliceParams, *format.TemperParams:
 			if u.residual == nil && len(compact(u.in)) == 1 && g.endsIn(u, users) {

@@ -147,6 +147,8 @@ func bufferOperands(params format.Params) []*uint32 {
 		return []*uint32{&p.Out}
 	case *format.XIELUParams:
 		return []*uint32{&p.In, &p.Out}
+	case *format.RetainParams:
+		return []*uint32{&p.Q, &p.K, &p.V, &p.Decay, &p.Out}
 	case *format.WKVParams:
 		return []*uint32{&p.R, &p.W, &p.K, &p.V, &p.A, &p.B, &p.Out}
 	}

@@ -65,7 +65,7 @@ func selectEarly(g *graph) {
 	for i, n := range g.nodes {
 		switch n.params.(type) {
 		case *format.AttentionParams, *format.KVAppendParams, *format.RowsParams, *format.RopeParams, *format.TemperParams, *format.PositionParams,
-			*format.ConvParams, *format.ScanParams, *format.DeltaParams, *format.WKVParams:
+			*format.ConvParams, *format.ScanParams, *format.DeltaParams, *format.WKVParams, *format.RetainParams:
 			last = i
 		}
 	}

@@ -206,6 +206,12 @@ func (m *Model) bindElement(p *format.ElementParams, selected bool) error {
 				m.vec.Scale(y[i:i+b.len], run, float32(s))
 			}
 		})
+	case format.ElementExp:
+		m.eachSpan(selected, out.len, func(_ *worker, r, from, to int) {
+			y := out.f32(r)[from:to]
+			m.vec.Scale(y, a.f32(r)[from:to], p.Scale)
+			m.vec.Exp(y, y)
+		})
 	case format.ElementSoftmax:
 		m.eachRow(selected, func(_ *worker, r int) { m.vec.Softmax(out.f32(r), a.f32(r)) })
 	case format.ElementCutoff:

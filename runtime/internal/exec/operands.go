@@ -37,6 +37,8 @@ func weightsOf(p format.Params) []uint32 {
 		add(p.W)
 	case *format.AffineParams:
 		add(p.W)
+	case *format.RetainParams:
+		add(p.First)
 	}
 	return all
 }

@@ -258,6 +258,8 @@ func (m *Model) bindOps() error {
 			err = m.bindAffine(p, selected)
 		case *format.WKVParams:
 			err = m.bindWKV(p)
+		case *format.RetainParams:
+			err = m.bindRetain(p)
 		default:
 			err = fmt.Errorf("%w: operation kind %d", format.ErrUnsupported, m.prog.Ops[i].Kind)
 		}
