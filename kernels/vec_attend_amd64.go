@@ -23,6 +23,10 @@ func (w wide) attend(a *arg.AttendArgs) {
 	}
 	var s amd64.AttendStep
 	s.QStride, s.K, s.V, s.OStride = a.QStride, a.K, a.V, a.OStride
+	s.NextK, s.NextV = a.NextK, a.NextV
+	if s.NextK == nil { // an address that is mapped: looking for another is slow
+		s.NextK, s.NextV = a.K, a.V
+	}
 	s.D, s.DV, s.Scale, s.Cap = a.D, a.DV, a.Scale, a.Cap
 	if a.Cap != 0 {
 		s.InvCap = 1 / a.Cap

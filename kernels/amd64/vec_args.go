@@ -32,4 +32,5 @@ type AttendStep struct {
 	Active             [64]uint16
 	Alpha, Beta        [16]float32 // set by soften: factors of the old state and of the page
 	RowLo, RowHi       [16]int32
+	NextK, NextV       unsafe.Pointer // fetched, not read: what comes next
 }

@@ -41,6 +41,8 @@ type AttendArgs struct {
 	M, L       unsafe.Pointer // float32 [N]
 	O          unsafe.Pointer // N rows of DV float32
 	OStride    uintptr        // bytes
+
+	NextK, NextV unsafe.Pointer // of the page that comes next, which may be fetched ahead; nil: none. Nothing is read there
 }
 
 // Act is an activation function of a gated unit.
