@@ -78,7 +78,7 @@ var policy = map[string]string{
 	"cmd/jns-run":                "runtime/engine runtime/server format cmd/internal/cli cmd/internal/output",
 	"cmd/internal/agree":         "compiler runtime/engine format cmd/internal/cli cmd/internal/peer/child",
 	"cmd/internal/peer":          "cmd/internal/peer/child cmd/internal/cli",
-	"cmd/internal/release":       "cmd/internal/output",
+	"cmd/internal/release":       "manifests cmd/internal/output",
 	"cmd/internal/synth":         "kernels/tile",
 	"cmd/internal/streamtest":    "",
 	"cmd/internal/peer/child":    "",

@@ -56,17 +56,17 @@ func MinisignSigner(key minisign.PrivateKey) Signer {
 func PEMSigner(text []byte) (Signer, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return Signer{}, fmt.Errorf("%w: the file is no private key in PEM", ErrSignature)
+		return Signer{}, fmt.Errorf("%w: it is no private key in PEM; openssl genpkey -algorithm ed25519 makes one", ErrKey)
 	}
 	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
 		if any, err = x509.ParseECPrivateKey(block.Bytes); err != nil {
-			return Signer{}, fmt.Errorf("%w: the file is no private key of a kind known here: %w", ErrSignature, err)
+			return Signer{}, fmt.Errorf("%w: it is no private key of a kind known here, which are ECDSA and Ed25519: %w", ErrKey, err)
 		}
 	}
 	key, ok := any.(crypto.Signer)
 	if !ok {
-		return Signer{}, fmt.Errorf("%w: a key of type %T cannot sign", ErrSignature, any)
+		return Signer{}, fmt.Errorf("%w: one of type %T cannot sign", ErrKey, any)
 	}
 	public, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {

@@ -245,7 +245,7 @@ func TestModelSigningBundleIsWhatItsVerifierChecks(t *testing.T) {
 	require.Contains(t, string(b.Envelope.Payload), Digest(sha256.Sum256(sha[:])).String())
 
 	_, err = PEMSigner([]byte("nothing"))
-	require.ErrorIs(t, err, ErrSignature)
+	require.ErrorIs(t, err, ErrKey)
 }
 
 func FuzzParseManifest(f *testing.F) {
@@ -265,4 +265,35 @@ func FuzzParseManifest(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, m.Container, back.Container)
 	})
+}
+
+// TestWhatIsNoKeyToSignWithIsSaidSo, and what to name instead.
+func TestWhatIsNoKeyToSignWithIsSaidSo(t *testing.T) {
+	public, private, err := minisign.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	plain, err := private.MarshalText()
+	require.NoError(t, err)
+	encrypted, err := minisign.EncryptKey("right", private)
+	require.NoError(t, err)
+	open, err := public.MarshalText()
+	require.NoError(t, err)
+	for _, password := range []string{"", "any"} {
+		k, err := ParsePrivateKey(plain, password)
+		require.NoError(t, err)
+		require.True(t, k.Equal(private))
+	}
+	k, err := ParsePrivateKey(encrypted, "right")
+	require.NoError(t, err)
+	require.True(t, k.Equal(private))
+	for _, c := range []struct {
+		text           []byte
+		password, says string
+	}{
+		{encrypted, "", "set JNS_KEY_PASSWORD"}, {encrypted, "wrong", "JNS_KEY_PASSWORD does not hold"}, {open, "", "public key"}, {append(open, '\n'), "x", "public key"},
+		{[]byte("text"), "", "jnsc keygen"}, {nil, "", "jnsc keygen"},
+	} {
+		_, err := ParsePrivateKey(c.text, c.password)
+		require.ErrorIs(t, err, ErrKey)
+		require.ErrorContains(t, err, c.says)
+	}
 }

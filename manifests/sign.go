@@ -51,7 +51,7 @@ func ParseKeys(b []byte) ([]Key, error) {
 		comment = ""
 		var k Key
 		if err := k.Public.UnmarshalText([]byte(text)); err != nil {
-			return nil, fmt.Errorf("%w: line %d of the trusted keys: %w", ErrSignature, n, err)
+			return nil, fmt.Errorf("%w: line %d of the trusted keys is no public key, such as jnsc keygen FILE writes into FILE.pub: %w", ErrSignature, n, err)
 		}
 		k.Name = name
 		keys = append(keys, k)

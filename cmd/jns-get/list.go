@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v3"
@@ -97,7 +98,9 @@ func info(ctx context.Context, c *cli.Command) error {
 	for _, s := range f.Source.Files {
 		row("source", "%s, %s, SHA-256 %s", s.File, jnscli.Size(uint64(s.Bytes)), s.SHA256)
 	}
-	row("from", "%s %s", f.Source.Repository, f.Source.Revision)
+	if from := strings.TrimSpace(f.Source.Repository + " " + f.Source.Revision); from != "" {
+		row("from", "%s", from)
+	}
 	row("licence", "%s", f.Source.Licence)
 	if f.Source.Attribution != "" {
 		row("attribution", "%s", f.Source.Attribution)

@@ -45,9 +45,18 @@ func push(ctx context.Context, c *cli.Command) error {
 	if !strings.HasPrefix(to, "oci:") {
 		return jnscli.Usagef("jns-get push publishes in OCI registries: give oci:HOST/REPOSITORY:TAG")
 	}
+	if st, err := os.Stat(dir); err != nil {
+		return err
+	} else if !st.IsDir() {
+		return jnscli.Usagef("%s is no directory; jns-get push takes the one that jnsc publish wrote into", dir)
+	}
 	o, end, err := fetchOptions(c, true)
 	if err != nil {
 		return err
+	}
+	if err := fetch.CheckPlace(to, o); err != nil { // before everything is compared, which takes a while
+		end(err)
+		return jnscli.Usagef("%v", err)
 	}
 	layers, published, err := artifact(ctx, dir, o)
 	if err != nil {

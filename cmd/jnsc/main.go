@@ -23,7 +23,7 @@ var classes = jnscli.Classes{
 	{Code: jnscli.ExitCorrupt, Sentinels: []error{format.ErrMagic, compiler.ErrNotGGUF, compiler.ErrMissingPart, errNoSource}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{format.ErrVersion}},
 	{Code: jnscli.ExitVerify, Sentinels: []error{compiler.ErrVerify, compiler.ErrMismatch, manifests.ErrSignature}},
-	{Code: jnscli.ExitUsage, Sentinels: []error{compiler.ErrTarget, compiler.ErrMachine}},
+	{Code: jnscli.ExitUsage, Sentinels: []error{compiler.ErrTarget, compiler.ErrMachine, manifests.ErrKey}},
 	{Code: jnscli.ExitCorrupt, Sentinels: []error{compiler.ErrCorrupt, format.ErrCorrupt, manifests.ErrManifest}},
 	{Code: jnscli.ExitUnsupported, Sentinels: []error{compiler.ErrUnsupported, format.ErrUnsupported}},
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/cmd/internal/output"
 	"jns/cmd/internal/progress"
 	"jns/compiler"
 	"jns/format"
@@ -83,7 +84,7 @@ func publish(ctx context.Context, c *cli.Command) error {
 	for _, path := range containers {
 		m, err := p.manifest(ctx, path)
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return err
 		}
 		file, err := p.write(m)
 		if err != nil {
@@ -152,12 +153,8 @@ func (p *publisher) keys() error {
 		if err != nil {
 			return err
 		}
-		var k minisign.PrivateKey
-		if minisign.IsEncrypted(b) {
-			if k, err = minisign.DecryptKey(os.Getenv("JNS_KEY_PASSWORD"), b); err != nil {
-				return fmt.Errorf("%s: %w; the key has a password, which JNS_KEY_PASSWORD must hold", path, err)
-			}
-		} else if err := k.UnmarshalText(b); err != nil {
+		k, err := manifests.ParsePrivateKey(b, os.Getenv("JNS_KEY_PASSWORD"))
+		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		p.key = &k
@@ -344,11 +341,11 @@ func (p *publisher) manifest(ctx context.Context, path string) (*manifests.Manif
 		}
 	}
 	if m.Source.Licence == "" {
-		return nil, jnscli.Usagef("the source names no licence; say which with --licence")
+		return nil, jnscli.Usagef("%s: the source names no licence; say which with --licence", path)
 	}
 	first, err := p.source(m, c)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	// What was measured beside another program says more, and comes first.
 	m.Measured = append(p.measured[strings.TrimSuffix(m.Source.Files[0].File, ".gguf")+" "+m.Target], p.measured[k.Root.String()]...)
@@ -433,7 +430,7 @@ func (p *publisher) write(m *manifests.Manifest) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(p.out, m.FileName())
-	if err := replaceFile(path, b); err != nil {
+	if err := output.WriteBytes(path, 0o666, b); err != nil {
 		return "", err
 	}
 	now := time.Now()
@@ -448,7 +445,7 @@ func (p *publisher) write(m *manifests.Manifest) (string, error) {
 		if d := p.c.Duration("expires"); d > 0 {
 			expires = now.Add(d)
 		}
-		if err := replaceFile(sig, manifests.Sign(*p.key, b, m.FileName(), now, expires)); err != nil {
+		if err := output.WriteBytes(sig, 0o666, manifests.Sign(*p.key, b, m.FileName(), now, expires)); err != nil {
 			return "", err
 		}
 	}
@@ -461,18 +458,9 @@ func (p *publisher) write(m *manifests.Manifest) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := replaceFile(base+suffix, b); err != nil {
+		if err := output.WriteBytes(base+suffix, 0o666, b); err != nil {
 			return "", err
 		}
 	}
 	return path, nil
-}
-
-// replaceFile writes a short file beside its place and renames it.
-func replaceFile(path string, b []byte) error {
-	tmp := path + ".partial"
-	if err := os.WriteFile(tmp, b, 0o666); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
 }

@@ -57,7 +57,10 @@ func run(out, dir string, check bool) error {
 	}
 	b.WriteString(after)
 	if !check {
-		return os.WriteFile(out, b.Bytes(), 0o666)
+		if err := os.WriteFile(out+".partial", b.Bytes(), 0o666); err != nil {
+			return err
+		}
+		return os.Rename(out+".partial", out)
 	}
 	have, err := os.ReadFile(out)
 	if err == nil && !bytes.Equal(have, b.Bytes()) {

@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,12 +15,17 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"aead.dev/minisign"
+
+	"jns/cmd/internal/output"
+	"jns/manifests"
 )
 
 var commands = []string{"jnsc", "jns-run", "jns-get"}
@@ -32,23 +38,29 @@ func main() {
 	toolchain := flag.String("toolchain", "", "the Go version to build with, such as go1.26.8")
 	key := flag.String("key", os.Getenv("JNS_RELEASE_KEY"), "minisign private key to sign the checksums with; its password is in JNS_KEY_PASSWORD")
 	flag.Parse()
-	if err := release(*out, strings.Fields(*which), *toolchain, *key); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := release(ctx, *out, strings.Fields(*which), *toolchain, *key); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
 // release is the main path: clone twice, build twice, compare, describe, sum, sign.
-func release(out string, which []string, toolchain, key string) error {
+func release(ctx context.Context, out string, which []string, toolchain, key string) error {
 	if toolchain == "" {
 		return errors.New("name the Go version with -toolchain: a release is built by a pinned one")
+	}
+	k, err := signingKey(key) // a wrong one is known at once, not after all is built
+	if err != nil {
+		return err
 	}
 	work, err := os.MkdirTemp("", "jns-release-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	head, err := run("", nil, "git", "rev-parse", "HEAD") // once: the branch may move while the first build runs
+	head, err := run(ctx, "", nil, "git", "rev-parse", "HEAD") // once: the branch may move while the first build runs
 	if err != nil {
 		return err
 	}
@@ -56,22 +68,22 @@ func release(out string, which []string, toolchain, key string) error {
 	a, b := filepath.Join(work, "a"), filepath.Join(work, "another-directory", "b")
 	var builds [2]map[string][]byte
 	for i, dir := range []string{a, b} {
-		if builds[i], err = build(dir, strings.TrimSpace(string(head)), filepath.Join(work, fmt.Sprint("cache", i)), which, toolchain); err != nil {
+		if builds[i], err = build(ctx, dir, strings.TrimSpace(string(head)), filepath.Join(work, fmt.Sprint("cache", i)), which, toolchain); err != nil {
 			return err
 		}
 	}
 	if err := same(builds[0], builds[1]); err != nil {
 		return err
 	}
-	return write(out, a, builds[0], key)
+	return write(ctx, out, a, builds[0], k)
 }
 
 // build clones a revision into dir and builds every command for every platform there. It returns the binaries by name.
-func build(dir, revision, cache string, which []string, toolchain string) (map[string][]byte, error) {
-	if _, err := run("", nil, "git", "clone", "--quiet", "--no-hardlinks", "--no-checkout", ".", dir); err != nil {
+func build(ctx context.Context, dir, revision, cache string, which []string, toolchain string) (map[string][]byte, error) {
+	if _, err := run(ctx, "", nil, "git", "clone", "--quiet", "--no-hardlinks", "--no-checkout", ".", dir); err != nil {
 		return nil, err
 	}
-	if _, err := run(dir, nil, "git", "checkout", "--quiet", "--detach", revision); err != nil {
+	if _, err := run(ctx, dir, nil, "git", "checkout", "--quiet", "--detach", revision); err != nil {
 		return nil, err
 	}
 	made := map[string][]byte{}
@@ -90,7 +102,7 @@ func build(dir, revision, cache string, which []string, toolchain string) (map[s
 			}
 			target := filepath.Join(cache+"-out", name) // outside of the clone, which must stay unchanged
 			fmt.Fprintf(os.Stderr, "%s: %s\n", filepath.Base(dir), name)
-			if _, err := run(dir, env, "go", "build", "-trimpath", "-buildvcs=true", "-mod=readonly", "-ldflags=-s -w -buildid=", "-o", target, "./cmd/"+c); err != nil {
+			if _, err := run(ctx, dir, env, "go", "build", "-trimpath", "-buildvcs=true", "-mod=readonly", "-ldflags=-s -w -buildid=", "-o", target, "./cmd/"+c); err != nil {
 				return nil, err
 			}
 			b, err := os.ReadFile(target)
@@ -103,13 +115,16 @@ func build(dir, revision, cache string, which []string, toolchain string) (map[s
 	return made, nil
 }
 
-func run(dir string, env []string, name string, args ...string) ([]byte, error) {
-	cmd := exec.Command(name, args...)
+func run(ctx context.Context, dir string, env []string, name string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	b, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, stderr.Bytes())
 	}
@@ -144,15 +159,12 @@ func digest(b []byte) string {
 }
 
 // write fills the directory: binaries, a bill of materials for each, SHA256SUMS of all, its signature.
-func write(out, source string, made map[string][]byte, key string) error {
-	if err := os.MkdirAll(out, 0o777); err != nil {
-		return err
-	}
+func write(ctx context.Context, out, source string, made map[string][]byte, key *minisign.PrivateKey) error {
 	licences, err := readNotices(filepath.Join(source, "THIRD_PARTY_NOTICES.md"))
 	if err != nil {
 		return err
 	}
-	graph, err := run(source, []string{"GOFLAGS=-mod=readonly", "GOWORK=off"}, "go", "mod", "graph")
+	graph, err := run(ctx, source, []string{"GOFLAGS=-mod=readonly", "GOWORK=off"}, "go", "mod", "graph")
 	if err != nil {
 		return err
 	}
@@ -163,46 +175,56 @@ func write(out, source string, made map[string][]byte, key string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	return put(out, files, made, key)
+}
+
+// put writes files, those that are programs with the right to run, and what proves them.
+func put(out string, files, programs map[string][]byte, key *minisign.PrivateKey) error {
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return err
+	}
+	// The sums speak for the files beside them: those of an earlier release go first, the new ones come last.
+	sumsFile := filepath.Join(out, "SHA256SUMS")
+	for _, old := range []string{sumsFile + manifests.SignatureSuffix, sumsFile} {
+		if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
 	var sums strings.Builder
 	for _, name := range names(files) {
 		fmt.Fprintf(&sums, "%s  %s\n", digest(files[name]), name)
 		mode := os.FileMode(0o666)
-		if made[name] != nil {
+		if programs[name] != nil {
 			mode = 0o777
 		}
-		if err := os.WriteFile(filepath.Join(out, name), files[name], mode); err != nil {
+		if err := output.WriteBytes(filepath.Join(out, name), mode, files[name]); err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o666); err != nil {
+	if err := output.WriteBytes(sumsFile, 0o666, []byte(sums.String())); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%d binaries, twice the same; wrote %s\n", len(made), out)
-	return sign(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), key)
-}
-
-// sign writes the signature, or removes an old one that would be wrong.
-func sign(path string, text []byte, key string) error {
-	if key == "" {
+	fmt.Fprintf(os.Stderr, "%d binaries, twice the same; wrote %s\n", len(programs), out)
+	if key == nil {
 		fmt.Fprintln(os.Stderr, "not signed: name a key with -key or JNS_RELEASE_KEY")
-		if err := os.Remove(path + ".minisig"); !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
 		return nil
 	}
-	b, err := os.ReadFile(key)
+	comment := fmt.Sprintf("timestamp:%d\tfile:%s", time.Now().Unix(), filepath.Base(sumsFile))
+	return output.WriteBytes(sumsFile+manifests.SignatureSuffix, 0o666, append(minisign.SignWithComments(*key, []byte(sums.String()), comment, "checksums of a release"), '\n'))
+}
+
+// signingKey reads the key of that file; without a name there is none.
+func signingKey(path string) (*minisign.PrivateKey, error) {
+	if path == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var k minisign.PrivateKey
-	if minisign.IsEncrypted(b) {
-		k, err = minisign.DecryptKey(os.Getenv("JNS_KEY_PASSWORD"), b)
-	} else {
-		err = k.UnmarshalText(b)
-	}
+	k, err := manifests.ParsePrivateKey(b, os.Getenv("JNS_KEY_PASSWORD"))
 	if err != nil {
-		return fmt.Errorf("%s: %w", key, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	comment := fmt.Sprintf("timestamp:%d\tfile:%s", time.Now().Unix(), filepath.Base(path))
-	return os.WriteFile(path+".minisig", append(minisign.SignWithComments(k, text, comment, "checksums of a release"), '\n'), 0o666)
+	return &k, nil
 }

@@ -2,26 +2,31 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"aead.dev/minisign"
 	"github.com/stretchr/testify/require"
+
+	"jns/manifests"
 )
 
 // TestBillOfMaterialsNamesWhatIsLinked describes a command as a release would, and holds the document to what CycloneDX demands of it.
 func TestBillOfMaterialsNamesWhatIsLinked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jns-get")
-	_, err := run("../../..", nil, "go", "build", "-trimpath", "-o", path, "./cmd/jns-get")
+	_, err := run(t.Context(), "../../..", nil, "go", "build", "-trimpath", "-o", path, "./cmd/jns-get")
 	require.NoError(t, err)
 	binary, err := os.ReadFile(path)
 	require.NoError(t, err)
 	licences, err := readNotices("../../../THIRD_PARTY_NOTICES.md")
 	require.NoError(t, err)
-	text, err := run("../../..", nil, "go", "mod", "graph")
+	text, err := run(t.Context(), "../../..", nil, "go", "mod", "graph")
 	require.NoError(t, err)
 	graph := parseGraph(text)
 	doc, err := billOfMaterials("jns-get", binary, graph, licences)
@@ -92,11 +97,49 @@ func TestChecksumsAreSigned(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "key"), text, 0o600))
-	path := filepath.Join(dir, "SHA256SUMS")
-	require.NoError(t, sign(path, []byte("sums"), filepath.Join(dir, "key")))
+	key, err := signingKey(filepath.Join(dir, "key"))
+	require.NoError(t, err)
+	out, path := filepath.Join(dir, "out"), filepath.Join(dir, "out", "SHA256SUMS")
+	files := map[string][]byte{"program": []byte("x"), "program.json": []byte("{}")}
+	require.NoError(t, put(out, files, map[string][]byte{"program": []byte("x")}, key))
+	sums, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, digest([]byte("x"))+"  program\n"+digest([]byte("{}"))+"  program.json\n", string(sums))
 	sig, err := os.ReadFile(path + ".minisig")
 	require.NoError(t, err)
-	require.True(t, minisign.Verify(public, []byte("sums"), sig[:len(sig)-1]))
-	require.NoError(t, sign(path, []byte("sums"), ""))
+	require.True(t, minisign.Verify(public, sums, sig[:len(sig)-1]))
+	st, err := os.Stat(filepath.Join(out, "program"))
+	require.NoError(t, err)
+	require.NotZero(t, st.Mode()&0o100)
+
+	// the signature of an earlier release would be wrong
+	require.NoError(t, put(out, files, nil, nil))
 	require.NoFileExists(t, path+".minisig")
+
+	// nor do old sums stay where a file could not be written
+	require.NoError(t, os.Mkdir(filepath.Join(out, "program"+".partial"), 0o777))
+	require.Error(t, put(out, files, nil, key))
+	require.NoFileExists(t, path)
+}
+
+// TestAWrongKeyIsSaidBeforeAnythingIsBuilt.
+func TestAWrongKeyIsSaidBeforeAnythingIsBuilt(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(key, []byte("nothing"), 0o600))
+	require.ErrorIs(t, release(t.Context(), t.TempDir(), nil, "go1.26", key), manifests.ErrKey)
+}
+
+// TestAnInterruptedReleaseLeavesNothing in the directory of temporary files.
+func TestAnInterruptedReleaseLeavesNothing(t *testing.T) {
+	tmp, out := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	t.Chdir("../../..")
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(300*time.Millisecond, cancel)
+	require.ErrorIs(t, release(ctx, out, []string{"linux/amd64"}, runtime.Version(), ""), context.Canceled)
+	for _, dir := range []string{tmp, out} {
+		list, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Empty(t, list)
+	}
 }

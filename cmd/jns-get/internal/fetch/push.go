@@ -40,16 +40,12 @@ type Layer struct {
 // moves, when everything is there. Errors wrap ErrRefused, ErrOffline or ErrPush.
 func Push(ctx context.Context, address string, layers []Layer, opt Options) (string, error) {
 	opt.fill()
-	text, ok := strings.CutPrefix(address, "oci:")
-	if !ok || strings.ContainsAny(text, "#@") {
-		return "", fmt.Errorf("%w: %q is no place to publish; it is of the form oci:HOST/REPOSITORY:TAG", ErrRefused, clip(address))
+	ref, client, local, err := place(address, &opt)
+	if err != nil {
+		return "", err
 	}
 	if opt.Offline {
 		return "", fmt.Errorf("%w: %s would have to be asked", ErrOffline, clip(address))
-	}
-	ref, client, local, err := registryOf(strings.TrimPrefix(text, "//"), newClient(&opt), &opt)
-	if err != nil {
-		return "", err
 	}
 	ctx = auth.AppendRepositoryScope(ctx, ref, auth.ActionPull, auth.ActionPush)
 	repo := &ocihttp.Repository{Client: client, Reference: ref, PlainHTTP: local, MaxMetadataBytes: maxOCIManifest, SkipReferrersGC: true}
@@ -61,6 +57,22 @@ func Push(ctx context.Context, address string, layers []Layer, opt Options) (str
 		return "", fmt.Errorf("%w: %s: %w; %s", ErrPush, clip(address), cleanError(err, nil), pushHint(err))
 	}
 	return string(d), nil
+}
+
+// CheckPlace says whether an address is one that Push can publish at, without asking anybody. Errors wrap ErrRefused.
+func CheckPlace(address string, opt Options) error {
+	opt.fill()
+	_, _, _, err := place(address, &opt)
+	return err
+}
+
+// place reads an address to publish at.
+func place(address string, opt *Options) (ref registry.Reference, client *auth.Client, local bool, err error) {
+	text, ok := strings.CutPrefix(address, "oci:")
+	if !ok || strings.ContainsAny(text, "#@") {
+		return ref, nil, false, fmt.Errorf("%w: %q is no place to publish; it is of the form oci:HOST/REPOSITORY:TAG", ErrRefused, clip(address))
+	}
+	return registryOf(strings.TrimPrefix(text, "//"), newClient(opt), opt)
 }
 
 // pushHint says what to do about a failed push.
