@@ -139,7 +139,7 @@ func (p *product) multiplyDirect(a *MatMulArgs) {
 		w := unsafe.Add(a.W, uintptr(t)*a.WStride)
 		g := arm64.GemmArgs{
 			P0: w, P1: unsafe.Add(w, base), Stride: a.WStride, Tiles: min(step, a.Tiles-t), Blocks: a.Cols / p.layout.Codec.Elems,
-			X: a.X, XStride: a.XStride, Y: unsafe.Add(a.Y, t*64), YStride: a.YStride,
+			X: a.X, XStride: a.XStride, Y: unsafe.Add(a.Y, t*64), YStride: a.YStride, Ahead: a.Prefetch,
 		}
 		call(p.gemv[a.N-1], hide(&g))
 	}
@@ -235,6 +235,7 @@ func (p *floatProduct) call(k kernel, a *MatMulArgs, t, tiles, n int) {
 	g := arm64.GemmArgs{
 		P1: unsafe.Add(a.W, uintptr(t)*a.WStride), Stride: a.WStride, Tiles: tiles, Blocks: a.Cols,
 		X: unsafe.Add(a.X, uintptr(n)*a.XStride), XStride: a.XStride, Y: unsafe.Add(a.Y, uintptr(n)*a.YStride+uintptr(t)*64), YStride: a.YStride,
+		Ahead: a.Prefetch,
 	}
 	call(k, hide(&g))
 }

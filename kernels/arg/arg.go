@@ -16,6 +16,9 @@ type MatMulArgs struct {
 	N       int            // activation rows, ≥ 1
 	Y       unsafe.Pointer // float32: Y[0][first row of the range]; Layout.Rows values per tile row are written
 	YStride uintptr        // bytes from one output row to the next
+	// Prefetch is how many bytes ahead of the loads weights are asked for, 0: not at all, the processor's own prefetcher is left to it. It changes no result. Only kernels of arm64
+	// that multiply weights as they lie look at it, those of streaming mode excepted.
+	Prefetch uintptr
 }
 
 // KVChunk is the number of consecutive absolute positions in one KV page; attention works page by page, partial results merged in order of position.

@@ -8,7 +8,7 @@ import "unsafe"
 
 // GemmArgs is the argument block of the matrix kernels. Which fields a kernel reads is said by its kind:
 //
-//   - gemv (some columns, all of K): P0, P1, Stride, Tiles, Blocks, X, XStride, Y, YStride
+//   - gemv (some columns, all of K): P0, P1, Stride, Tiles, Blocks, X, XStride, Y, YStride, Ahead
 //   - expand (weights to signed codes and float scales): P0, P1, Blocks, Codes, Scales
 //   - panel (product of expanded weights): Codes, Scales, Blocks, X, XStride, Y, YStride, Panels, Load
 type GemmArgs struct {
@@ -25,6 +25,7 @@ type GemmArgs struct {
 	Scales  unsafe.Pointer // expanded scales and offsets, [groups][16] float32 a block of 32
 	Panels  int            // column panels
 	Load    int            // not 0: outputs are added to
+	Ahead   uintptr        // bytes ahead of the loads at which weights are prefetched, 0: they are not
 }
 
 // VecArgs is the argument block of the vector functions; which fields one reads and writes is said at the function. Pointers are to float32 unless said, N counts elements.

@@ -13,12 +13,13 @@ TEXT ·Gemv_f16x16_f32_32x1_dotprod(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R4
 	MOVD 64(R0), R5
 	MOVD 48(R0), R6
+	MOVD 104(R0), R8
 loop1:
-	MOVD R1, R9
-	ADD R2, R1
 	MOVD R1, R10
 	ADD R2, R1
-	MOVD 40(R0), R8
+	MOVD R1, R11
+	ADD R2, R1
+	MOVD 40(R0), R9
 	MOVD 32(R0), R7
 	WORD $0x4f00e400 // movi v0.16b, #0
 	WORD $0x4f00e401 // movi v1.16b, #0
@@ -31,132 +32,142 @@ loop1:
 	SUBS $4, R7
 	BLT tail3
 four2:
-	WORD $0x3dc00108 // ldr q8, [x8]
-	ADD $16, R8
-	WORD $0x3dc0012a // ldr q10, [x9]
+	CBZ R8, near6
+	ADD R8, R10, R12
+	PRFM 0(R12), PLDL1STRM
+	PRFM 64(R12), PLDL1STRM
+near6:
+	CBZ R8, near7
+	ADD R8, R11, R12
+	PRFM 0(R12), PLDL1STRM
+	PRFM 64(R12), PLDL1STRM
+near7:
+	WORD $0x3dc00128 // ldr q8, [x9]
+	ADD $16, R9
+	WORD $0x3dc0014a // ldr q10, [x10]
 	WORD $0x0e217949 // fcvtl v9.4s, v10.4h
 	WORD $0x4e21794a // fcvtl2 v10.4s, v10.8h
-	WORD $0x3dc0052c // ldr q12, [x9, #16]
+	WORD $0x3dc0054c // ldr q12, [x10, #16]
 	WORD $0x0e21798b // fcvtl v11.4s, v12.4h
 	WORD $0x4e21798c // fcvtl2 v12.4s, v12.8h
 	WORD $0x4f881120 // fmla v0.4s, v9.4s, v8.s[0]
 	WORD $0x4f881141 // fmla v1.4s, v10.4s, v8.s[0]
 	WORD $0x4f881162 // fmla v2.4s, v11.4s, v8.s[0]
 	WORD $0x4f881183 // fmla v3.4s, v12.4s, v8.s[0]
-	WORD $0x3dc0014b // ldr q11, [x10]
+	WORD $0x3dc0016b // ldr q11, [x11]
 	WORD $0x0e21796c // fcvtl v12.4s, v11.4h
 	WORD $0x4e21796b // fcvtl2 v11.4s, v11.8h
-	WORD $0x3dc00549 // ldr q9, [x10, #16]
+	WORD $0x3dc00569 // ldr q9, [x11, #16]
 	WORD $0x0e21792a // fcvtl v10.4s, v9.4h
 	WORD $0x4e217929 // fcvtl2 v9.4s, v9.8h
 	WORD $0x4f881184 // fmla v4.4s, v12.4s, v8.s[0]
 	WORD $0x4f881165 // fmla v5.4s, v11.4s, v8.s[0]
 	WORD $0x4f881146 // fmla v6.4s, v10.4s, v8.s[0]
 	WORD $0x4f881127 // fmla v7.4s, v9.4s, v8.s[0]
-	WORD $0x3dc0092a // ldr q10, [x9, #32]
+	WORD $0x3dc0094a // ldr q10, [x10, #32]
 	WORD $0x0e217949 // fcvtl v9.4s, v10.4h
 	WORD $0x4e21794a // fcvtl2 v10.4s, v10.8h
-	WORD $0x3dc00d2c // ldr q12, [x9, #48]
+	WORD $0x3dc00d4c // ldr q12, [x10, #48]
 	WORD $0x0e21798b // fcvtl v11.4s, v12.4h
 	WORD $0x4e21798c // fcvtl2 v12.4s, v12.8h
 	WORD $0x4fa81120 // fmla v0.4s, v9.4s, v8.s[1]
 	WORD $0x4fa81141 // fmla v1.4s, v10.4s, v8.s[1]
 	WORD $0x4fa81162 // fmla v2.4s, v11.4s, v8.s[1]
 	WORD $0x4fa81183 // fmla v3.4s, v12.4s, v8.s[1]
-	WORD $0x3dc0094b // ldr q11, [x10, #32]
+	WORD $0x3dc0096b // ldr q11, [x11, #32]
 	WORD $0x0e21796c // fcvtl v12.4s, v11.4h
 	WORD $0x4e21796b // fcvtl2 v11.4s, v11.8h
-	WORD $0x3dc00d49 // ldr q9, [x10, #48]
+	WORD $0x3dc00d69 // ldr q9, [x11, #48]
 	WORD $0x0e21792a // fcvtl v10.4s, v9.4h
 	WORD $0x4e217929 // fcvtl2 v9.4s, v9.8h
 	WORD $0x4fa81184 // fmla v4.4s, v12.4s, v8.s[1]
 	WORD $0x4fa81165 // fmla v5.4s, v11.4s, v8.s[1]
 	WORD $0x4fa81146 // fmla v6.4s, v10.4s, v8.s[1]
 	WORD $0x4fa81127 // fmla v7.4s, v9.4s, v8.s[1]
-	WORD $0x3dc0112a // ldr q10, [x9, #64]
+	WORD $0x3dc0114a // ldr q10, [x10, #64]
 	WORD $0x0e217949 // fcvtl v9.4s, v10.4h
 	WORD $0x4e21794a // fcvtl2 v10.4s, v10.8h
-	WORD $0x3dc0152c // ldr q12, [x9, #80]
+	WORD $0x3dc0154c // ldr q12, [x10, #80]
 	WORD $0x0e21798b // fcvtl v11.4s, v12.4h
 	WORD $0x4e21798c // fcvtl2 v12.4s, v12.8h
 	WORD $0x4f881920 // fmla v0.4s, v9.4s, v8.s[2]
 	WORD $0x4f881941 // fmla v1.4s, v10.4s, v8.s[2]
 	WORD $0x4f881962 // fmla v2.4s, v11.4s, v8.s[2]
 	WORD $0x4f881983 // fmla v3.4s, v12.4s, v8.s[2]
-	WORD $0x3dc0114b // ldr q11, [x10, #64]
+	WORD $0x3dc0116b // ldr q11, [x11, #64]
 	WORD $0x0e21796c // fcvtl v12.4s, v11.4h
 	WORD $0x4e21796b // fcvtl2 v11.4s, v11.8h
-	WORD $0x3dc01549 // ldr q9, [x10, #80]
+	WORD $0x3dc01569 // ldr q9, [x11, #80]
 	WORD $0x0e21792a // fcvtl v10.4s, v9.4h
 	WORD $0x4e217929 // fcvtl2 v9.4s, v9.8h
 	WORD $0x4f881984 // fmla v4.4s, v12.4s, v8.s[2]
 	WORD $0x4f881965 // fmla v5.4s, v11.4s, v8.s[2]
 	WORD $0x4f881946 // fmla v6.4s, v10.4s, v8.s[2]
 	WORD $0x4f881927 // fmla v7.4s, v9.4s, v8.s[2]
-	WORD $0x3dc0192a // ldr q10, [x9, #96]
+	WORD $0x3dc0194a // ldr q10, [x10, #96]
 	WORD $0x0e217949 // fcvtl v9.4s, v10.4h
 	WORD $0x4e21794a // fcvtl2 v10.4s, v10.8h
-	WORD $0x3dc01d2c // ldr q12, [x9, #112]
+	WORD $0x3dc01d4c // ldr q12, [x10, #112]
 	WORD $0x0e21798b // fcvtl v11.4s, v12.4h
 	WORD $0x4e21798c // fcvtl2 v12.4s, v12.8h
 	WORD $0x4fa81920 // fmla v0.4s, v9.4s, v8.s[3]
 	WORD $0x4fa81941 // fmla v1.4s, v10.4s, v8.s[3]
 	WORD $0x4fa81962 // fmla v2.4s, v11.4s, v8.s[3]
 	WORD $0x4fa81983 // fmla v3.4s, v12.4s, v8.s[3]
-	WORD $0x3dc0194b // ldr q11, [x10, #96]
+	WORD $0x3dc0196b // ldr q11, [x11, #96]
 	WORD $0x0e21796c // fcvtl v12.4s, v11.4h
 	WORD $0x4e21796b // fcvtl2 v11.4s, v11.8h
-	WORD $0x3dc01d49 // ldr q9, [x10, #112]
+	WORD $0x3dc01d69 // ldr q9, [x11, #112]
 	WORD $0x0e21792a // fcvtl v10.4s, v9.4h
 	WORD $0x4e217929 // fcvtl2 v9.4s, v9.8h
 	WORD $0x4fa81984 // fmla v4.4s, v12.4s, v8.s[3]
 	WORD $0x4fa81965 // fmla v5.4s, v11.4s, v8.s[3]
 	WORD $0x4fa81946 // fmla v6.4s, v10.4s, v8.s[3]
 	WORD $0x4fa81927 // fmla v7.4s, v9.4s, v8.s[3]
-	ADD $128, R9
 	ADD $128, R10
+	ADD $128, R11
 	SUBS $4, R7
 	BGE four2
 tail3:
 	ADDS $4, R7
 	BEQ done5
 one4:
-	WORD $0xbd400108 // ldr s8, [x8]
-	ADD $4, R8
-	WORD $0x3dc0012a // ldr q10, [x9]
+	WORD $0xbd400128 // ldr s8, [x9]
+	ADD $4, R9
+	WORD $0x3dc0014a // ldr q10, [x10]
 	WORD $0x0e217949 // fcvtl v9.4s, v10.4h
 	WORD $0x4e21794a // fcvtl2 v10.4s, v10.8h
-	WORD $0x3dc0052c // ldr q12, [x9, #16]
+	WORD $0x3dc0054c // ldr q12, [x10, #16]
 	WORD $0x0e21798b // fcvtl v11.4s, v12.4h
 	WORD $0x4e21798c // fcvtl2 v12.4s, v12.8h
 	WORD $0x4f881120 // fmla v0.4s, v9.4s, v8.s[0]
 	WORD $0x4f881141 // fmla v1.4s, v10.4s, v8.s[0]
 	WORD $0x4f881162 // fmla v2.4s, v11.4s, v8.s[0]
 	WORD $0x4f881183 // fmla v3.4s, v12.4s, v8.s[0]
-	WORD $0x3dc0014b // ldr q11, [x10]
+	WORD $0x3dc0016b // ldr q11, [x11]
 	WORD $0x0e21796c // fcvtl v12.4s, v11.4h
 	WORD $0x4e21796b // fcvtl2 v11.4s, v11.8h
-	WORD $0x3dc00549 // ldr q9, [x10, #16]
+	WORD $0x3dc00569 // ldr q9, [x11, #16]
 	WORD $0x0e21792a // fcvtl v10.4s, v9.4h
 	WORD $0x4e217929 // fcvtl2 v9.4s, v9.8h
 	WORD $0x4f881184 // fmla v4.4s, v12.4s, v8.s[0]
 	WORD $0x4f881165 // fmla v5.4s, v11.4s, v8.s[0]
 	WORD $0x4f881146 // fmla v6.4s, v10.4s, v8.s[0]
 	WORD $0x4f881127 // fmla v7.4s, v9.4s, v8.s[0]
-	ADD $32, R9
 	ADD $32, R10
+	ADD $32, R11
 	SUBS $1, R7
 	BNE one4
 done5:
-	MOVD R4, R11
-	WORD $0x3d800160 // str q0, [x11]
-	WORD $0x3d800561 // str q1, [x11, #16]
-	WORD $0x3d800962 // str q2, [x11, #32]
-	WORD $0x3d800d63 // str q3, [x11, #48]
-	WORD $0x3d801164 // str q4, [x11, #64]
-	WORD $0x3d801565 // str q5, [x11, #80]
-	WORD $0x3d801966 // str q6, [x11, #96]
-	WORD $0x3d801d67 // str q7, [x11, #112]
+	MOVD R4, R12
+	WORD $0x3d800180 // str q0, [x12]
+	WORD $0x3d800581 // str q1, [x12, #16]
+	WORD $0x3d800982 // str q2, [x12, #32]
+	WORD $0x3d800d83 // str q3, [x12, #48]
+	WORD $0x3d801184 // str q4, [x12, #64]
+	WORD $0x3d801585 // str q5, [x12, #80]
+	WORD $0x3d801986 // str q6, [x12, #96]
+	WORD $0x3d801d87 // str q7, [x12, #112]
 	ADD $128, R4
 	SUB $1, R3
 	CBNZ R3, loop1
@@ -171,13 +182,14 @@ TEXT ·Gemv_f16x16_f32_16x4_dotprod(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R4
 	MOVD 64(R0), R5
 	MOVD 48(R0), R6
+	MOVD 104(R0), R8
 loop1:
-	MOVD R1, R12
+	MOVD R1, R13
 	ADD R2, R1
-	MOVD 40(R0), R8
-	ADD R6, R8, R9
+	MOVD 40(R0), R9
 	ADD R6, R9, R10
 	ADD R6, R10, R11
+	ADD R6, R11, R12
 	MOVD 32(R0), R7
 	WORD $0x4f00e400 // movi v0.16b, #0
 	WORD $0x4f00e401 // movi v1.16b, #0
@@ -198,18 +210,23 @@ loop1:
 	SUBS $4, R7
 	BLT tail3
 four2:
-	WORD $0x3dc00110 // ldr q16, [x8]
-	ADD $16, R8
-	WORD $0x3dc00131 // ldr q17, [x9]
+	CBZ R8, near6
+	ADD R8, R13, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+near6:
+	WORD $0x3dc00130 // ldr q16, [x9]
 	ADD $16, R9
-	WORD $0x3dc00152 // ldr q18, [x10]
+	WORD $0x3dc00151 // ldr q17, [x10]
 	ADD $16, R10
-	WORD $0x3dc00173 // ldr q19, [x11]
+	WORD $0x3dc00172 // ldr q18, [x11]
 	ADD $16, R11
-	WORD $0x3dc00195 // ldr q21, [x12]
+	WORD $0x3dc00193 // ldr q19, [x12]
+	ADD $16, R12
+	WORD $0x3dc001b5 // ldr q21, [x13]
 	WORD $0x0e217ab4 // fcvtl v20.4s, v21.4h
 	WORD $0x4e217ab5 // fcvtl2 v21.4s, v21.8h
-	WORD $0x3dc00597 // ldr q23, [x12, #16]
+	WORD $0x3dc005b7 // ldr q23, [x13, #16]
 	WORD $0x0e217af6 // fcvtl v22.4s, v23.4h
 	WORD $0x4e217af7 // fcvtl2 v23.4s, v23.8h
 	WORD $0x4f901280 // fmla v0.4s, v20.4s, v16.s[0]
@@ -228,10 +245,10 @@ four2:
 	WORD $0x4f9112e7 // fmla v7.4s, v23.4s, v17.s[0]
 	WORD $0x4f9212eb // fmla v11.4s, v23.4s, v18.s[0]
 	WORD $0x4f9312ef // fmla v15.4s, v23.4s, v19.s[0]
-	WORD $0x3dc00996 // ldr q22, [x12, #32]
+	WORD $0x3dc009b6 // ldr q22, [x13, #32]
 	WORD $0x0e217ad7 // fcvtl v23.4s, v22.4h
 	WORD $0x4e217ad6 // fcvtl2 v22.4s, v22.8h
-	WORD $0x3dc00d94 // ldr q20, [x12, #48]
+	WORD $0x3dc00db4 // ldr q20, [x13, #48]
 	WORD $0x0e217a95 // fcvtl v21.4s, v20.4h
 	WORD $0x4e217a94 // fcvtl2 v20.4s, v20.8h
 	WORD $0x4fb012e0 // fmla v0.4s, v23.4s, v16.s[1]
@@ -250,10 +267,10 @@ four2:
 	WORD $0x4fb11287 // fmla v7.4s, v20.4s, v17.s[1]
 	WORD $0x4fb2128b // fmla v11.4s, v20.4s, v18.s[1]
 	WORD $0x4fb3128f // fmla v15.4s, v20.4s, v19.s[1]
-	WORD $0x3dc01195 // ldr q21, [x12, #64]
+	WORD $0x3dc011b5 // ldr q21, [x13, #64]
 	WORD $0x0e217ab4 // fcvtl v20.4s, v21.4h
 	WORD $0x4e217ab5 // fcvtl2 v21.4s, v21.8h
-	WORD $0x3dc01597 // ldr q23, [x12, #80]
+	WORD $0x3dc015b7 // ldr q23, [x13, #80]
 	WORD $0x0e217af6 // fcvtl v22.4s, v23.4h
 	WORD $0x4e217af7 // fcvtl2 v23.4s, v23.8h
 	WORD $0x4f901a80 // fmla v0.4s, v20.4s, v16.s[2]
@@ -272,10 +289,10 @@ four2:
 	WORD $0x4f911ae7 // fmla v7.4s, v23.4s, v17.s[2]
 	WORD $0x4f921aeb // fmla v11.4s, v23.4s, v18.s[2]
 	WORD $0x4f931aef // fmla v15.4s, v23.4s, v19.s[2]
-	WORD $0x3dc01996 // ldr q22, [x12, #96]
+	WORD $0x3dc019b6 // ldr q22, [x13, #96]
 	WORD $0x0e217ad7 // fcvtl v23.4s, v22.4h
 	WORD $0x4e217ad6 // fcvtl2 v22.4s, v22.8h
-	WORD $0x3dc01d94 // ldr q20, [x12, #112]
+	WORD $0x3dc01db4 // ldr q20, [x13, #112]
 	WORD $0x0e217a95 // fcvtl v21.4s, v20.4h
 	WORD $0x4e217a94 // fcvtl2 v20.4s, v20.8h
 	WORD $0x4fb01ae0 // fmla v0.4s, v23.4s, v16.s[3]
@@ -294,25 +311,25 @@ four2:
 	WORD $0x4fb11a87 // fmla v7.4s, v20.4s, v17.s[3]
 	WORD $0x4fb21a8b // fmla v11.4s, v20.4s, v18.s[3]
 	WORD $0x4fb31a8f // fmla v15.4s, v20.4s, v19.s[3]
-	ADD $128, R12
+	ADD $128, R13
 	SUBS $4, R7
 	BGE four2
 tail3:
 	ADDS $4, R7
 	BEQ done5
 one4:
-	WORD $0xbd400110 // ldr s16, [x8]
-	ADD $4, R8
-	WORD $0xbd400131 // ldr s17, [x9]
+	WORD $0xbd400130 // ldr s16, [x9]
 	ADD $4, R9
-	WORD $0xbd400152 // ldr s18, [x10]
+	WORD $0xbd400151 // ldr s17, [x10]
 	ADD $4, R10
-	WORD $0xbd400173 // ldr s19, [x11]
+	WORD $0xbd400172 // ldr s18, [x11]
 	ADD $4, R11
-	WORD $0x3dc00195 // ldr q21, [x12]
+	WORD $0xbd400193 // ldr s19, [x12]
+	ADD $4, R12
+	WORD $0x3dc001b5 // ldr q21, [x13]
 	WORD $0x0e217ab4 // fcvtl v20.4s, v21.4h
 	WORD $0x4e217ab5 // fcvtl2 v21.4s, v21.8h
-	WORD $0x3dc00597 // ldr q23, [x12, #16]
+	WORD $0x3dc005b7 // ldr q23, [x13, #16]
 	WORD $0x0e217af6 // fcvtl v22.4s, v23.4h
 	WORD $0x4e217af7 // fcvtl2 v23.4s, v23.8h
 	WORD $0x4f901280 // fmla v0.4s, v20.4s, v16.s[0]
@@ -331,30 +348,30 @@ one4:
 	WORD $0x4f9112e7 // fmla v7.4s, v23.4s, v17.s[0]
 	WORD $0x4f9212eb // fmla v11.4s, v23.4s, v18.s[0]
 	WORD $0x4f9312ef // fmla v15.4s, v23.4s, v19.s[0]
-	ADD $32, R12
+	ADD $32, R13
 	SUBS $1, R7
 	BNE one4
 done5:
-	MOVD R4, R13
-	WORD $0x3d8001a0 // str q0, [x13]
-	WORD $0x3d8005a1 // str q1, [x13, #16]
-	WORD $0x3d8009a2 // str q2, [x13, #32]
-	WORD $0x3d800da3 // str q3, [x13, #48]
-	ADD R5, R13
-	WORD $0x3d8001a4 // str q4, [x13]
-	WORD $0x3d8005a5 // str q5, [x13, #16]
-	WORD $0x3d8009a6 // str q6, [x13, #32]
-	WORD $0x3d800da7 // str q7, [x13, #48]
-	ADD R5, R13
-	WORD $0x3d8001a8 // str q8, [x13]
-	WORD $0x3d8005a9 // str q9, [x13, #16]
-	WORD $0x3d8009aa // str q10, [x13, #32]
-	WORD $0x3d800dab // str q11, [x13, #48]
-	ADD R5, R13
-	WORD $0x3d8001ac // str q12, [x13]
-	WORD $0x3d8005ad // str q13, [x13, #16]
-	WORD $0x3d8009ae // str q14, [x13, #32]
-	WORD $0x3d800daf // str q15, [x13, #48]
+	MOVD R4, R14
+	WORD $0x3d8001c0 // str q0, [x14]
+	WORD $0x3d8005c1 // str q1, [x14, #16]
+	WORD $0x3d8009c2 // str q2, [x14, #32]
+	WORD $0x3d800dc3 // str q3, [x14, #48]
+	ADD R5, R14
+	WORD $0x3d8001c4 // str q4, [x14]
+	WORD $0x3d8005c5 // str q5, [x14, #16]
+	WORD $0x3d8009c6 // str q6, [x14, #32]
+	WORD $0x3d800dc7 // str q7, [x14, #48]
+	ADD R5, R14
+	WORD $0x3d8001c8 // str q8, [x14]
+	WORD $0x3d8005c9 // str q9, [x14, #16]
+	WORD $0x3d8009ca // str q10, [x14, #32]
+	WORD $0x3d800dcb // str q11, [x14, #48]
+	ADD R5, R14
+	WORD $0x3d8001cc // str q12, [x14]
+	WORD $0x3d8005cd // str q13, [x14, #16]
+	WORD $0x3d8009ce // str q14, [x14, #32]
+	WORD $0x3d800dcf // str q15, [x14, #48]
 	ADD $64, R4
 	SUB $1, R3
 	CBNZ R3, loop1
@@ -369,11 +386,12 @@ TEXT ·Gemv_f16x16_f32_16x2_dotprod(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R4
 	MOVD 64(R0), R5
 	MOVD 48(R0), R6
+	MOVD 104(R0), R8
 loop1:
-	MOVD R1, R10
+	MOVD R1, R11
 	ADD R2, R1
-	MOVD 40(R0), R8
-	ADD R6, R8, R9
+	MOVD 40(R0), R9
+	ADD R6, R9, R10
 	MOVD 32(R0), R7
 	WORD $0x4f00e400 // movi v0.16b, #0
 	WORD $0x4f00e401 // movi v1.16b, #0
@@ -386,14 +404,19 @@ loop1:
 	SUBS $4, R7
 	BLT tail3
 four2:
-	WORD $0x3dc00108 // ldr q8, [x8]
-	ADD $16, R8
-	WORD $0x3dc00129 // ldr q9, [x9]
+	CBZ R8, near6
+	ADD R8, R11, R12
+	PRFM 0(R12), PLDL1STRM
+	PRFM 64(R12), PLDL1STRM
+near6:
+	WORD $0x3dc00128 // ldr q8, [x9]
 	ADD $16, R9
-	WORD $0x3dc0014b // ldr q11, [x10]
+	WORD $0x3dc00149 // ldr q9, [x10]
+	ADD $16, R10
+	WORD $0x3dc0016b // ldr q11, [x11]
 	WORD $0x0e21796a // fcvtl v10.4s, v11.4h
 	WORD $0x4e21796b // fcvtl2 v11.4s, v11.8h
-	WORD $0x3dc0054d // ldr q13, [x10, #16]
+	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x0e2179ac // fcvtl v12.4s, v13.4h
 	WORD $0x4e2179ad // fcvtl2 v13.4s, v13.8h
 	WORD $0x4f881140 // fmla v0.4s, v10.4s, v8.s[0]
@@ -404,10 +427,10 @@ four2:
 	WORD $0x4f891186 // fmla v6.4s, v12.4s, v9.s[0]
 	WORD $0x4f8811a3 // fmla v3.4s, v13.4s, v8.s[0]
 	WORD $0x4f8911a7 // fmla v7.4s, v13.4s, v9.s[0]
-	WORD $0x3dc0094c // ldr q12, [x10, #32]
+	WORD $0x3dc0096c // ldr q12, [x11, #32]
 	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
 	WORD $0x4e21798c // fcvtl2 v12.4s, v12.8h
-	WORD $0x3dc00d4a // ldr q10, [x10, #48]
+	WORD $0x3dc00d6a // ldr q10, [x11, #48]
 	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
 	WORD $0x4e21794a // fcvtl2 v10.4s, v10.8h
 	WORD $0x4fa811a0 // fmla v0.4s, v13.4s, v8.s[1]
@@ -418,10 +441,10 @@ four2:
 	WORD $0x4fa91166 // fmla v6.4s, v11.4s, v9.s[1]
 	WORD $0x4fa81143 // fmla v3.4s, v10.4s, v8.s[1]
 	WORD $0x4fa91147 // fmla v7.4s, v10.4s, v9.s[1]
-	WORD $0x3dc0114b // ldr q11, [x10, #64]
+	WORD $0x3dc0116b // ldr q11, [x11, #64]
 	WORD $0x0e21796a // fcvtl v10.4s, v11.4h
 	WORD $0x4e21796b // fcvtl2 v11.4s, v11.8h
-	WORD $0x3dc0154d // ldr q13, [x10, #80]
+	WORD $0x3dc0156d // ldr q13, [x11, #80]
 	WORD $0x0e2179ac // fcvtl v12.4s, v13.4h
 	WORD $0x4e2179ad // fcvtl2 v13.4s, v13.8h
 	WORD $0x4f881940 // fmla v0.4s, v10.4s, v8.s[2]
@@ -432,10 +455,10 @@ four2:
 	WORD $0x4f891986 // fmla v6.4s, v12.4s, v9.s[2]
 	WORD $0x4f8819a3 // fmla v3.4s, v13.4s, v8.s[2]
 	WORD $0x4f8919a7 // fmla v7.4s, v13.4s, v9.s[2]
-	WORD $0x3dc0194c // ldr q12, [x10, #96]
+	WORD $0x3dc0196c // ldr q12, [x11, #96]
 	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
 	WORD $0x4e21798c // fcvtl2 v12.4s, v12.8h
-	WORD $0x3dc01d4a // ldr q10, [x10, #112]
+	WORD $0x3dc01d6a // ldr q10, [x11, #112]
 	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
 	WORD $0x4e21794a // fcvtl2 v10.4s, v10.8h
 	WORD $0x4fa819a0 // fmla v0.4s, v13.4s, v8.s[3]
@@ -446,21 +469,21 @@ four2:
 	WORD $0x4fa91966 // fmla v6.4s, v11.4s, v9.s[3]
 	WORD $0x4fa81943 // fmla v3.4s, v10.4s, v8.s[3]
 	WORD $0x4fa91947 // fmla v7.4s, v10.4s, v9.s[3]
-	ADD $128, R10
+	ADD $128, R11
 	SUBS $4, R7
 	BGE four2
 tail3:
 	ADDS $4, R7
 	BEQ done5
 one4:
-	WORD $0xbd400108 // ldr s8, [x8]
-	ADD $4, R8
-	WORD $0xbd400129 // ldr s9, [x9]
+	WORD $0xbd400128 // ldr s8, [x9]
 	ADD $4, R9
-	WORD $0x3dc0014b // ldr q11, [x10]
+	WORD $0xbd400149 // ldr s9, [x10]
+	ADD $4, R10
+	WORD $0x3dc0016b // ldr q11, [x11]
 	WORD $0x0e21796a // fcvtl v10.4s, v11.4h
 	WORD $0x4e21796b // fcvtl2 v11.4s, v11.8h
-	WORD $0x3dc0054d // ldr q13, [x10, #16]
+	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x0e2179ac // fcvtl v12.4s, v13.4h
 	WORD $0x4e2179ad // fcvtl2 v13.4s, v13.8h
 	WORD $0x4f881140 // fmla v0.4s, v10.4s, v8.s[0]
@@ -471,20 +494,20 @@ one4:
 	WORD $0x4f891186 // fmla v6.4s, v12.4s, v9.s[0]
 	WORD $0x4f8811a3 // fmla v3.4s, v13.4s, v8.s[0]
 	WORD $0x4f8911a7 // fmla v7.4s, v13.4s, v9.s[0]
-	ADD $32, R10
+	ADD $32, R11
 	SUBS $1, R7
 	BNE one4
 done5:
-	MOVD R4, R11
-	WORD $0x3d800160 // str q0, [x11]
-	WORD $0x3d800561 // str q1, [x11, #16]
-	WORD $0x3d800962 // str q2, [x11, #32]
-	WORD $0x3d800d63 // str q3, [x11, #48]
-	ADD R5, R11
-	WORD $0x3d800164 // str q4, [x11]
-	WORD $0x3d800565 // str q5, [x11, #16]
-	WORD $0x3d800966 // str q6, [x11, #32]
-	WORD $0x3d800d67 // str q7, [x11, #48]
+	MOVD R4, R12
+	WORD $0x3d800180 // str q0, [x12]
+	WORD $0x3d800581 // str q1, [x12, #16]
+	WORD $0x3d800982 // str q2, [x12, #32]
+	WORD $0x3d800d83 // str q3, [x12, #48]
+	ADD R5, R12
+	WORD $0x3d800184 // str q4, [x12]
+	WORD $0x3d800585 // str q5, [x12, #16]
+	WORD $0x3d800986 // str q6, [x12, #32]
+	WORD $0x3d800d87 // str q7, [x12, #48]
 	ADD $64, R4
 	SUB $1, R3
 	CBNZ R3, loop1
@@ -499,10 +522,11 @@ TEXT ·Gemv_f16x16_f32_16x1_dotprod(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R4
 	MOVD 64(R0), R5
 	MOVD 48(R0), R6
+	MOVD 104(R0), R8
 loop1:
-	MOVD R1, R9
+	MOVD R1, R10
 	ADD R2, R1
-	MOVD 40(R0), R8
+	MOVD 40(R0), R9
 	MOVD 32(R0), R7
 	WORD $0x4f00e400 // movi v0.16b, #0
 	WORD $0x4f00e401 // movi v1.16b, #0
@@ -511,76 +535,81 @@ loop1:
 	SUBS $4, R7
 	BLT tail3
 four2:
-	WORD $0x3dc00104 // ldr q4, [x8]
-	ADD $16, R8
-	WORD $0x3dc00126 // ldr q6, [x9]
+	CBZ R8, near6
+	ADD R8, R10, R11
+	PRFM 0(R11), PLDL1STRM
+	PRFM 64(R11), PLDL1STRM
+near6:
+	WORD $0x3dc00124 // ldr q4, [x9]
+	ADD $16, R9
+	WORD $0x3dc00146 // ldr q6, [x10]
 	WORD $0x0e2178c5 // fcvtl v5.4s, v6.4h
 	WORD $0x4e2178c6 // fcvtl2 v6.4s, v6.8h
-	WORD $0x3dc00528 // ldr q8, [x9, #16]
+	WORD $0x3dc00548 // ldr q8, [x10, #16]
 	WORD $0x0e217907 // fcvtl v7.4s, v8.4h
 	WORD $0x4e217908 // fcvtl2 v8.4s, v8.8h
 	WORD $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	WORD $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	WORD $0x4f8410e2 // fmla v2.4s, v7.4s, v4.s[0]
 	WORD $0x4f841103 // fmla v3.4s, v8.4s, v4.s[0]
-	WORD $0x3dc00927 // ldr q7, [x9, #32]
+	WORD $0x3dc00947 // ldr q7, [x10, #32]
 	WORD $0x0e2178e8 // fcvtl v8.4s, v7.4h
 	WORD $0x4e2178e7 // fcvtl2 v7.4s, v7.8h
-	WORD $0x3dc00d25 // ldr q5, [x9, #48]
+	WORD $0x3dc00d45 // ldr q5, [x10, #48]
 	WORD $0x0e2178a6 // fcvtl v6.4s, v5.4h
 	WORD $0x4e2178a5 // fcvtl2 v5.4s, v5.8h
 	WORD $0x4fa41100 // fmla v0.4s, v8.4s, v4.s[1]
 	WORD $0x4fa410e1 // fmla v1.4s, v7.4s, v4.s[1]
 	WORD $0x4fa410c2 // fmla v2.4s, v6.4s, v4.s[1]
 	WORD $0x4fa410a3 // fmla v3.4s, v5.4s, v4.s[1]
-	WORD $0x3dc01126 // ldr q6, [x9, #64]
+	WORD $0x3dc01146 // ldr q6, [x10, #64]
 	WORD $0x0e2178c5 // fcvtl v5.4s, v6.4h
 	WORD $0x4e2178c6 // fcvtl2 v6.4s, v6.8h
-	WORD $0x3dc01528 // ldr q8, [x9, #80]
+	WORD $0x3dc01548 // ldr q8, [x10, #80]
 	WORD $0x0e217907 // fcvtl v7.4s, v8.4h
 	WORD $0x4e217908 // fcvtl2 v8.4s, v8.8h
 	WORD $0x4f8418a0 // fmla v0.4s, v5.4s, v4.s[2]
 	WORD $0x4f8418c1 // fmla v1.4s, v6.4s, v4.s[2]
 	WORD $0x4f8418e2 // fmla v2.4s, v7.4s, v4.s[2]
 	WORD $0x4f841903 // fmla v3.4s, v8.4s, v4.s[2]
-	WORD $0x3dc01927 // ldr q7, [x9, #96]
+	WORD $0x3dc01947 // ldr q7, [x10, #96]
 	WORD $0x0e2178e8 // fcvtl v8.4s, v7.4h
 	WORD $0x4e2178e7 // fcvtl2 v7.4s, v7.8h
-	WORD $0x3dc01d25 // ldr q5, [x9, #112]
+	WORD $0x3dc01d45 // ldr q5, [x10, #112]
 	WORD $0x0e2178a6 // fcvtl v6.4s, v5.4h
 	WORD $0x4e2178a5 // fcvtl2 v5.4s, v5.8h
 	WORD $0x4fa41900 // fmla v0.4s, v8.4s, v4.s[3]
 	WORD $0x4fa418e1 // fmla v1.4s, v7.4s, v4.s[3]
 	WORD $0x4fa418c2 // fmla v2.4s, v6.4s, v4.s[3]
 	WORD $0x4fa418a3 // fmla v3.4s, v5.4s, v4.s[3]
-	ADD $128, R9
+	ADD $128, R10
 	SUBS $4, R7
 	BGE four2
 tail3:
 	ADDS $4, R7
 	BEQ done5
 one4:
-	WORD $0xbd400104 // ldr s4, [x8]
-	ADD $4, R8
-	WORD $0x3dc00126 // ldr q6, [x9]
+	WORD $0xbd400124 // ldr s4, [x9]
+	ADD $4, R9
+	WORD $0x3dc00146 // ldr q6, [x10]
 	WORD $0x0e2178c5 // fcvtl v5.4s, v6.4h
 	WORD $0x4e2178c6 // fcvtl2 v6.4s, v6.8h
-	WORD $0x3dc00528 // ldr q8, [x9, #16]
+	WORD $0x3dc00548 // ldr q8, [x10, #16]
 	WORD $0x0e217907 // fcvtl v7.4s, v8.4h
 	WORD $0x4e217908 // fcvtl2 v8.4s, v8.8h
 	WORD $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	WORD $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	WORD $0x4f8410e2 // fmla v2.4s, v7.4s, v4.s[0]
 	WORD $0x4f841103 // fmla v3.4s, v8.4s, v4.s[0]
-	ADD $32, R9
+	ADD $32, R10
 	SUBS $1, R7
 	BNE one4
 done5:
-	MOVD R4, R10
-	WORD $0x3d800140 // str q0, [x10]
-	WORD $0x3d800541 // str q1, [x10, #16]
-	WORD $0x3d800942 // str q2, [x10, #32]
-	WORD $0x3d800d43 // str q3, [x10, #48]
+	MOVD R4, R11
+	WORD $0x3d800160 // str q0, [x11]
+	WORD $0x3d800561 // str q1, [x11, #16]
+	WORD $0x3d800962 // str q2, [x11, #32]
+	WORD $0x3d800d63 // str q3, [x11, #48]
 	ADD $64, R4
 	SUB $1, R3
 	CBNZ R3, loop1
@@ -595,12 +624,13 @@ TEXT ·Gemv_bf16x16_f32_32x1_dotprod(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R4
 	MOVD 64(R0), R5
 	MOVD 48(R0), R6
+	MOVD 104(R0), R8
 loop1:
-	MOVD R1, R9
-	ADD R2, R1
 	MOVD R1, R10
 	ADD R2, R1
-	MOVD 40(R0), R8
+	MOVD R1, R11
+	ADD R2, R1
+	MOVD 40(R0), R9
 	MOVD 32(R0), R7
 	WORD $0x4f00e400 // movi v0.16b, #0
 	WORD $0x4f00e401 // movi v1.16b, #0
@@ -613,132 +643,142 @@ loop1:
 	SUBS $4, R7
 	BLT tail3
 four2:
-	WORD $0x3dc00108 // ldr q8, [x8]
-	ADD $16, R8
-	WORD $0x3dc0012a // ldr q10, [x9]
+	CBZ R8, near6
+	ADD R8, R10, R12
+	PRFM 0(R12), PLDL1STRM
+	PRFM 64(R12), PLDL1STRM
+near6:
+	CBZ R8, near7
+	ADD R8, R11, R12
+	PRFM 0(R12), PLDL1STRM
+	PRFM 64(R12), PLDL1STRM
+near7:
+	WORD $0x3dc00128 // ldr q8, [x9]
+	ADD $16, R9
+	WORD $0x3dc0014a // ldr q10, [x10]
 	WORD $0x2e613949 // shll v9.4s, v10.4h, #16
 	WORD $0x6e61394a // shll2 v10.4s, v10.8h, #16
-	WORD $0x3dc0052c // ldr q12, [x9, #16]
+	WORD $0x3dc0054c // ldr q12, [x10, #16]
 	WORD $0x2e61398b // shll v11.4s, v12.4h, #16
 	WORD $0x6e61398c // shll2 v12.4s, v12.8h, #16
 	WORD $0x4f881120 // fmla v0.4s, v9.4s, v8.s[0]
 	WORD $0x4f881141 // fmla v1.4s, v10.4s, v8.s[0]
 	WORD $0x4f881162 // fmla v2.4s, v11.4s, v8.s[0]
 	WORD $0x4f881183 // fmla v3.4s, v12.4s, v8.s[0]
-	WORD $0x3dc0014b // ldr q11, [x10]
+	WORD $0x3dc0016b // ldr q11, [x11]
 	WORD $0x2e61396c // shll v12.4s, v11.4h, #16
 	WORD $0x6e61396b // shll2 v11.4s, v11.8h, #16
-	WORD $0x3dc00549 // ldr q9, [x10, #16]
+	WORD $0x3dc00569 // ldr q9, [x11, #16]
 	WORD $0x2e61392a // shll v10.4s, v9.4h, #16
 	WORD $0x6e613929 // shll2 v9.4s, v9.8h, #16
 	WORD $0x4f881184 // fmla v4.4s, v12.4s, v8.s[0]
 	WORD $0x4f881165 // fmla v5.4s, v11.4s, v8.s[0]
 	WORD $0x4f881146 // fmla v6.4s, v10.4s, v8.s[0]
 	WORD $0x4f881127 // fmla v7.4s, v9.4s, v8.s[0]
-	WORD $0x3dc0092a // ldr q10, [x9, #32]
+	WORD $0x3dc0094a // ldr q10, [x10, #32]
 	WORD $0x2e613949 // shll v9.4s, v10.4h, #16
 	WORD $0x6e61394a // shll2 v10.4s, v10.8h, #16
-	WORD $0x3dc00d2c // ldr q12, [x9, #48]
+	WORD $0x3dc00d4c // ldr q12, [x10, #48]
 	WORD $0x2e61398b // shll v11.4s, v12.4h, #16
 	WORD $0x6e61398c // shll2 v12.4s, v12.8h, #16
 	WORD $0x4fa81120 // fmla v0.4s, v9.4s, v8.s[1]
 	WORD $0x4fa81141 // fmla v1.4s, v10.4s, v8.s[1]
 	WORD $0x4fa81162 // fmla v2.4s, v11.4s, v8.s[1]
 	WORD $0x4fa81183 // fmla v3.4s, v12.4s, v8.s[1]
-	WORD $0x3dc0094b // ldr q11, [x10, #32]
+	WORD $0x3dc0096b // ldr q11, [x11, #32]
 	WORD $0x2e61396c // shll v12.4s, v11.4h, #16
 	WORD $0x6e61396b // shll2 v11.4s, v11.8h, #16
-	WORD $0x3dc00d49 // ldr q9, [x10, #48]
+	WORD $0x3dc00d69 // ldr q9, [x11, #48]
 	WORD $0x2e61392a // shll v10.4s, v9.4h, #16
 	WORD $0x6e613929 // shll2 v9.4s, v9.8h, #16
 	WORD $0x4fa81184 // fmla v4.4s, v12.4s, v8.s[1]
 	WORD $0x4fa81165 // fmla v5.4s, v11.4s, v8.s[1]
 	WORD $0x4fa81146 // fmla v6.4s, v10.4s, v8.s[1]
 	WORD $0x4fa81127 // fmla v7.4s, v9.4s, v8.s[1]
-	WORD $0x3dc0112a // ldr q10, [x9, #64]
+	WORD $0x3dc0114a // ldr q10, [x10, #64]
 	WORD $0x2e613949 // shll v9.4s, v10.4h, #16
 	WORD $0x6e61394a // shll2 v10.4s, v10.8h, #16
-	WORD $0x3dc0152c // ldr q12, [x9, #80]
+	WORD $0x3dc0154c // ldr q12, [x10, #80]
 	WORD $0x2e61398b // shll v11.4s, v12.4h, #16
 	WORD $0x6e61398c // shll2 v12.4s, v12.8h, #16
 	WORD $0x4f881920 // fmla v0.4s, v9.4s, v8.s[2]
 	WORD $0x4f881941 // fmla v1.4s, v10.4s, v8.s[2]
 	WORD $0x4f881962 // fmla v2.4s, v11.4s, v8.s[2]
 	WORD $0x4f881983 // fmla v3.4s, v12.4s, v8.s[2]
-	WORD $0x3dc0114b // ldr q11, [x10, #64]
+	WORD $0x3dc0116b // ldr q11, [x11, #64]
 	WORD $0x2e61396c // shll v12.4s, v11.4h, #16
 	WORD $0x6e61396b // shll2 v11.4s, v11.8h, #16
-	WORD $0x3dc01549 // ldr q9, [x10, #80]
+	WORD $0x3dc01569 // ldr q9, [x11, #80]
 	WORD $0x2e61392a // shll v10.4s, v9.4h, #16
 	WORD $0x6e613929 // shll2 v9.4s, v9.8h, #16
 	WORD $0x4f881984 // fmla v4.4s, v12.4s, v8.s[2]
 	WORD $0x4f881965 // fmla v5.4s, v11.4s, v8.s[2]
 	WORD $0x4f881946 // fmla v6.4s, v10.4s, v8.s[2]
 	WORD $0x4f881927 // fmla v7.4s, v9.4s, v8.s[2]
-	WORD $0x3dc0192a // ldr q10, [x9, #96]
+	WORD $0x3dc0194a // ldr q10, [x10, #96]
 	WORD $0x2e613949 // shll v9.4s, v10.4h, #16
 	WORD $0x6e61394a // shll2 v10.4s, v10.8h, #16
-	WORD $0x3dc01d2c // ldr q12, [x9, #112]
+	WORD $0x3dc01d4c // ldr q12, [x10, #112]
 	WORD $0x2e61398b // shll v11.4s, v12.4h, #16
 	WORD $0x6e61398c // shll2 v12.4s, v12.8h, #16
 	WORD $0x4fa81920 // fmla v0.4s, v9.4s, v8.s[3]
 	WORD $0x4fa81941 // fmla v1.4s, v10.4s, v8.s[3]
 	WORD $0x4fa81962 // fmla v2.4s, v11.4s, v8.s[3]
 	WORD $0x4fa81983 // fmla v3.4s, v12.4s, v8.s[3]
-	WORD $0x3dc0194b // ldr q11, [x10, #96]
+	WORD $0x3dc0196b // ldr q11, [x11, #96]
 	WORD $0x2e61396c // shll v12.4s, v11.4h, #16
 	WORD $0x6e61396b // shll2 v11.4s, v11.8h, #16
-	WORD $0x3dc01d49 // ldr q9, [x10, #112]
+	WORD $0x3dc01d69 // ldr q9, [x11, #112]
 	WORD $0x2e61392a // shll v10.4s, v9.4h, #16
 	WORD $0x6e613929 // shll2 v9.4s, v9.8h, #16
 	WORD $0x4fa81984 // fmla v4.4s, v12.4s, v8.s[3]
 	WORD $0x4fa81965 // fmla v5.4s, v11.4s, v8.s[3]
 	WORD $0x4fa81946 // fmla v6.4s, v10.4s, v8.s[3]
 	WORD $0x4fa81927 // fmla v7.4s, v9.4s, v8.s[3]
-	ADD $128, R9
 	ADD $128, R10
+	ADD $128, R11
 	SUBS $4, R7
 	BGE four2
 tail3:
 	ADDS $4, R7
 	BEQ done5
 one4:
-	WORD $0xbd400108 // ldr s8, [x8]
-	ADD $4, R8
-	WORD $0x3dc0012a // ldr q10, [x9]
+	WORD $0xbd400128 // ldr s8, [x9]
+	ADD $4, R9
+	WORD $0x3dc0014a // ldr q10, [x10]
 	WORD $0x2e613949 // shll v9.4s, v10.4h, #16
 	WORD $0x6e61394a // shll2 v10.4s, v10.8h, #16
-	WORD $0x3dc0052c // ldr q12, [x9, #16]
+	WORD $0x3dc0054c // ldr q12, [x10, #16]
 	WORD $0x2e61398b // shll v11.4s, v12.4h, #16
 	WORD $0x6e61398c // shll2 v12.4s, v12.8h, #16
 	WORD $0x4f881120 // fmla v0.4s, v9.4s, v8.s[0]
 	WORD $0x4f881141 // fmla v1.4s, v10.4s, v8.s[0]
 	WORD $0x4f881162 // fmla v2.4s, v11.4s, v8.s[0]
 	WORD $0x4f881183 // fmla v3.4s, v12.4s, v8.s[0]
-	WORD $0x3dc0014b // ldr q11, [x10]
+	WORD $0x3dc0016b // ldr q11, [x11]
 	WORD $0x2e61396c // shll v12.4s, v11.4h, #16
 	WORD $0x6e61396b // shll2 v11.4s, v11.8h, #16
-	WORD $0x3dc00549 // ldr q9, [x10, #16]
+	WORD $0x3dc00569 // ldr q9, [x11, #16]
 	WORD $0x2e61392a // shll v10.4s, v9.4h, #16
 	WORD $0x6e613929 // shll2 v9.4s, v9.8h, #16
 	WORD $0x4f881184 // fmla v4.4s, v12.4s, v8.s[0]
 	WORD $0x4f881165 // fmla v5.4s, v11.4s, v8.s[0]
 	WORD $0x4f881146 // fmla v6.4s, v10.4s, v8.s[0]
 	WORD $0x4f881127 // fmla v7.4s, v9.4s, v8.s[0]
-	ADD $32, R9
 	ADD $32, R10
+	ADD $32, R11
 	SUBS $1, R7
 	BNE one4
 done5:
-	MOVD R4, R11
-	WORD $0x3d800160 // str q0, [x11]
-	WORD $0x3d800561 // str q1, [x11, #16]
-	WORD $0x3d800962 // str q2, [x11, #32]
-	WORD $0x3d800d63 // str q3, [x11, #48]
-	WORD $0x3d801164 // str q4, [x11, #64]
-	WORD $0x3d801565 // str q5, [x11, #80]
-	WORD $0x3d801966 // str q6, [x11, #96]
-	WORD $0x3d801d67 // str q7, [x11, #112]
+	MOVD R4, R12
+	WORD $0x3d800180 // str q0, [x12]
+	WORD $0x3d800581 // str q1, [x12, #16]
+	WORD $0x3d800982 // str q2, [x12, #32]
+	WORD $0x3d800d83 // str q3, [x12, #48]
+	WORD $0x3d801184 // str q4, [x12, #64]
+	WORD $0x3d801585 // str q5, [x12, #80]
+	WORD $0x3d801986 // str q6, [x12, #96]
+	WORD $0x3d801d87 // str q7, [x12, #112]
 	ADD $128, R4
 	SUB $1, R3
 	CBNZ R3, loop1
@@ -753,13 +793,14 @@ TEXT ·Gemv_bf16x16_f32_16x4_dotprod(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R4
 	MOVD 64(R0), R5
 	MOVD 48(R0), R6
+	MOVD 104(R0), R8
 loop1:
-	MOVD R1, R12
+	MOVD R1, R13
 	ADD R2, R1
-	MOVD 40(R0), R8
-	ADD R6, R8, R9
+	MOVD 40(R0), R9
 	ADD R6, R9, R10
 	ADD R6, R10, R11
+	ADD R6, R11, R12
 	MOVD 32(R0), R7
 	WORD $0x4f00e400 // movi v0.16b, #0
 	WORD $0x4f00e401 // movi v1.16b, #0
@@ -780,18 +821,23 @@ loop1:
 	SUBS $4, R7
 	BLT tail3
 four2:
-	WORD $0x3dc00110 // ldr q16, [x8]
-	ADD $16, R8
-	WORD $0x3dc00131 // ldr q17, [x9]
+	CBZ R8, near6
+	ADD R8, R13, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+near6:
+	WORD $0x3dc00130 // ldr q16, [x9]
 	ADD $16, R9
-	WORD $0x3dc00152 // ldr q18, [x10]
+	WORD $0x3dc00151 // ldr q17, [x10]
 	ADD $16, R10
-	WORD $0x3dc00173 // ldr q19, [x11]
+	WORD $0x3dc00172 // ldr q18, [x11]
 	ADD $16, R11
-	WORD $0x3dc00195 // ldr q21, [x12]
+	WORD $0x3dc00193 // ldr q19, [x12]
+	ADD $16, R12
+	WORD $0x3dc001b5 // ldr q21, [x13]
 	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
 	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
-	WORD $0x3dc00597 // ldr q23, [x12, #16]
+	WORD $0x3dc005b7 // ldr q23, [x13, #16]
 	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
 	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
 	WORD $0x4f901280 // fmla v0.4s, v20.4s, v16.s[0]
@@ -810,10 +856,10 @@ four2:
 	WORD $0x4f9112e7 // fmla v7.4s, v23.4s, v17.s[0]
 	WORD $0x4f9212eb // fmla v11.4s, v23.4s, v18.s[0]
 	WORD $0x4f9312ef // fmla v15.4s, v23.4s, v19.s[0]
-	WORD $0x3dc00996 // ldr q22, [x12, #32]
+	WORD $0x3dc009b6 // ldr q22, [x13, #32]
 	WORD $0x2e613ad7 // shll v23.4s, v22.4h, #16
 	WORD $0x6e613ad6 // shll2 v22.4s, v22.8h, #16
-	WORD $0x3dc00d94 // ldr q20, [x12, #48]
+	WORD $0x3dc00db4 // ldr q20, [x13, #48]
 	WORD $0x2e613a95 // shll v21.4s, v20.4h, #16
 	WORD $0x6e613a94 // shll2 v20.4s, v20.8h, #16
 	WORD $0x4fb012e0 // fmla v0.4s, v23.4s, v16.s[1]
@@ -832,10 +878,10 @@ four2:
 	WORD $0x4fb11287 // fmla v7.4s, v20.4s, v17.s[1]
 	WORD $0x4fb2128b // fmla v11.4s, v20.4s, v18.s[1]
 	WORD $0x4fb3128f // fmla v15.4s, v20.4s, v19.s[1]
-	WORD $0x3dc01195 // ldr q21, [x12, #64]
+	WORD $0x3dc011b5 // ldr q21, [x13, #64]
 	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
 	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
-	WORD $0x3dc01597 // ldr q23, [x12, #80]
+	WORD $0x3dc015b7 // ldr q23, [x13, #80]
 	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
 	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
 	WORD $0x4f901a80 // fmla v0.4s, v20.4s, v16.s[2]
@@ -854,10 +900,10 @@ four2:
 	WORD $0x4f911ae7 // fmla v7.4s, v23.4s, v17.s[2]
 	WORD $0x4f921aeb // fmla v11.4s, v23.4s, v18.s[2]
 	WORD $0x4f931aef // fmla v15.4s, v23.4s, v19.s[2]
-	WORD $0x3dc01996 // ldr q22, [x12, #96]
+	WORD $0x3dc019b6 // ldr q22, [x13, #96]
 	WORD $0x2e613ad7 // shll v23.4s, v22.4h, #16
 	WORD $0x6e613ad6 // shll2 v22.4s, v22.8h, #16
-	WORD $0x3dc01d94 // ldr q20, [x12, #112]
+	WORD $0x3dc01db4 // ldr q20, [x13, #112]
 	WORD $0x2e613a95 // shll v21.4s, v20.4h, #16
 	WORD $0x6e613a94 // shll2 v20.4s, v20.8h, #16
 	WORD $0x4fb01ae0 // fmla v0.4s, v23.4s, v16.s[3]
@@ -876,25 +922,25 @@ four2:
 	WORD $0x4fb11a87 // fmla v7.4s, v20.4s, v17.s[3]
 	WORD $0x4fb21a8b // fmla v11.4s, v20.4s, v18.s[3]
 	WORD $0x4fb31a8f // fmla v15.4s, v20.4s, v19.s[3]
-	ADD $128, R12
+	ADD $128, R13
 	SUBS $4, R7
 	BGE four2
 tail3:
 	ADDS $4, R7
 	BEQ done5
 one4:
-	WORD $0xbd400110 // ldr s16, [x8]
-	ADD $4, R8
-	WORD $0xbd400131 // ldr s17, [x9]
+	WORD $0xbd400130 // ldr s16, [x9]
 	ADD $4, R9
-	WORD $0xbd400152 // ldr s18, [x10]
+	WORD $0xbd400151 // ldr s17, [x10]
 	ADD $4, R10
-	WORD $0xbd400173 // ldr s19, [x11]
+	WORD $0xbd400172 // ldr s18, [x11]
 	ADD $4, R11
-	WORD $0x3dc00195 // ldr q21, [x12]
+	WORD $0xbd400193 // ldr s19, [x12]
+	ADD $4, R12
+	WORD $0x3dc001b5 // ldr q21, [x13]
 	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
 	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
-	WORD $0x3dc00597 // ldr q23, [x12, #16]
+	WORD $0x3dc005b7 // ldr q23, [x13, #16]
 	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
 	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
 	WORD $0x4f901280 // fmla v0.4s, v20.4s, v16.s[0]
@@ -913,30 +959,30 @@ one4:
 	WORD $0x4f9112e7 // fmla v7.4s, v23.4s, v17.s[0]
 	WORD $0x4f9212eb // fmla v11.4s, v23.4s, v18.s[0]
 	WORD $0x4f9312ef // fmla v15.4s, v23.4s, v19.s[0]
-	ADD $32, R12
+	ADD $32, R13
 	SUBS $1, R7
 	BNE one4
 done5:
-	MOVD R4, R13
-	WORD $0x3d8001a0 // str q0, [x13]
-	WORD $0x3d8005a1 // str q1, [x13, #16]
-	WORD $0x3d8009a2 // str q2, [x13, #32]
-	WORD $0x3d800da3 // str q3, [x13, #48]
-	ADD R5, R13
-	WORD $0x3d8001a4 // str q4, [x13]
-	WORD $0x3d8005a5 // str q5, [x13, #16]
-	WORD $0x3d8009a6 // str q6, [x13, #32]
-	WORD $0x3d800da7 // str q7, [x13, #48]
-	ADD R5, R13
-	WORD $0x3d8001a8 // str q8, [x13]
-	WORD $0x3d8005a9 // str q9, [x13, #16]
-	WORD $0x3d8009aa // str q10, [x13, #32]
-	WORD $0x3d800dab // str q11, [x13, #48]
-	ADD R5, R13
-	WORD $0x3d8001ac // str q12, [x13]
-	WORD $0x3d8005ad // str q13, [x13, #16]
-	WORD $0x3d8009ae // str q14, [x13, #32]
-	WORD $0x3d800daf // str q15, [x13, #48]
+	MOVD R4, R14
+	WORD $0x3d8001c0 // str q0, [x14]
+	WORD $0x3d8005c1 // str q1, [x14, #16]
+	WORD $0x3d8009c2 // str q2, [x14, #32]
+	WORD $0x3d800dc3 // str q3, [x14, #48]
+	ADD R5, R14
+	WORD $0x3d8001c4 // str q4, [x14]
+	WORD $0x3d8005c5 // str q5, [x14, #16]
+	WORD $0x3d8009c6 // str q6, [x14, #32]
+	WORD $0x3d800dc7 // str q7, [x14, #48]
+	ADD R5, R14
+	WORD $0x3d8001c8 // str q8, [x14]
+	WORD $0x3d8005c9 // str q9, [x14, #16]
+	WORD $0x3d8009ca // str q10, [x14, #32]
+	WORD $0x3d800dcb // str q11, [x14, #48]
+	ADD R5, R14
+	WORD $0x3d8001cc // str q12, [x14]
+	WORD $0x3d8005cd // str q13, [x14, #16]
+	WORD $0x3d8009ce // str q14, [x14, #32]
+	WORD $0x3d800dcf // str q15, [x14, #48]
 	ADD $64, R4
 	SUB $1, R3
 	CBNZ R3, loop1
@@ -951,11 +997,12 @@ TEXT ·Gemv_bf16x16_f32_16x2_dotprod(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R4
 	MOVD 64(R0), R5
 	MOVD 48(R0), R6
+	MOVD 104(R0), R8
 loop1:
-	MOVD R1, R10
+	MOVD R1, R11
 	ADD R2, R1
-	MOVD 40(R0), R8
-	ADD R6, R8, R9
+	MOVD 40(R0), R9
+	ADD R6, R9, R10
 	MOVD 32(R0), R7
 	WORD $0x4f00e400 // movi v0.16b, #0
 	WORD $0x4f00e401 // movi v1.16b, #0
@@ -968,14 +1015,19 @@ loop1:
 	SUBS $4, R7
 	BLT tail3
 four2:
-	WORD $0x3dc00108 // ldr q8, [x8]
-	ADD $16, R8
-	WORD $0x3dc00129 // ldr q9, [x9]
+	CBZ R8, near6
+	ADD R8, R11, R12
+	PRFM 0(R12), PLDL1STRM
+	PRFM 64(R12), PLDL1STRM
+near6:
+	WORD $0x3dc00128 // ldr q8, [x9]
 	ADD $16, R9
-	WORD $0x3dc0014b // ldr q11, [x10]
+	WORD $0x3dc00149 // ldr q9, [x10]
+	ADD $16, R10
+	WORD $0x3dc0016b // ldr q11, [x11]
 	WORD $0x2e61396a // shll v10.4s, v11.4h, #16
 	WORD $0x6e61396b // shll2 v11.4s, v11.8h, #16
-	WORD $0x3dc0054d // ldr q13, [x10, #16]
+	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x2e6139ac // shll v12.4s, v13.4h, #16
 	WORD $0x6e6139ad // shll2 v13.4s, v13.8h, #16
 	WORD $0x4f881140 // fmla v0.4s, v10.4s, v8.s[0]
@@ -986,10 +1038,10 @@ four2:
 	WORD $0x4f891186 // fmla v6.4s, v12.4s, v9.s[0]
 	WORD $0x4f8811a3 // fmla v3.4s, v13.4s, v8.s[0]
 	WORD $0x4f8911a7 // fmla v7.4s, v13.4s, v9.s[0]
-	WORD $0x3dc0094c // ldr q12, [x10, #32]
+	WORD $0x3dc0096c // ldr q12, [x11, #32]
 	WORD $0x2e61398d // shll v13.4s, v12.4h, #16
 	WORD $0x6e61398c // shll2 v12.4s, v12.8h, #16
-	WORD $0x3dc00d4a // ldr q10, [x10, #48]
+	WORD $0x3dc00d6a // ldr q10, [x11, #48]
 	WORD $0x2e61394b // shll v11.4s, v10.4h, #16
 	WORD $0x6e61394a // shll2 v10.4s, v10.8h, #16
 	WORD $0x4fa811a0 // fmla v0.4s, v13.4s, v8.s[1]
@@ -1000,10 +1052,10 @@ four2:
 	WORD $0x4fa91166 // fmla v6.4s, v11.4s, v9.s[1]
 	WORD $0x4fa81143 // fmla v3.4s, v10.4s, v8.s[1]
 	WORD $0x4fa91147 // fmla v7.4s, v10.4s, v9.s[1]
-	WORD $0x3dc0114b // ldr q11, [x10, #64]
+	WORD $0x3dc0116b // ldr q11, [x11, #64]
 	WORD $0x2e61396a // shll v10.4s, v11.4h, #16
 	WORD $0x6e61396b // shll2 v11.4s, v11.8h, #16
-	WORD $0x3dc0154d // ldr q13, [x10, #80]
+	WORD $0x3dc0156d // ldr q13, [x11, #80]
 	WORD $0x2e6139ac // shll v12.4s, v13.4h, #16
 	WORD $0x6e6139ad // shll2 v13.4s, v13.8h, #16
 	WORD $0x4f881940 // fmla v0.4s, v10.4s, v8.s[2]
@@ -1014,10 +1066,10 @@ four2:
 	WORD $0x4f891986 // fmla v6.4s, v12.4s, v9.s[2]
 	WORD $0x4f8819a3 // fmla v3.4s, v13.4s, v8.s[2]
 	WORD $0x4f8919a7 // fmla v7.4s, v13.4s, v9.s[2]
-	WORD $0x3dc0194c // ldr q12, [x10, #96]
+	WORD $0x3dc0196c // ldr q12, [x11, #96]
 	WORD $0x2e61398d // shll v13.4s, v12.4h, #16
 	WORD $0x6e61398c // shll2 v12.4s, v12.8h, #16
-	WORD $0x3dc01d4a // ldr q10, [x10, #112]
+	WORD $0x3dc01d6a // ldr q10, [x11, #112]
 	WORD $0x2e61394b // shll v11.4s, v10.4h, #16
 	WORD $0x6e61394a // shll2 v10.4s, v10.8h, #16
 	WORD $0x4fa819a0 // fmla v0.4s, v13.4s, v8.s[3]
@@ -1028,21 +1080,21 @@ four2:
 	WORD $0x4fa91966 // fmla v6.4s, v11.4s, v9.s[3]
 	WORD $0x4fa81943 // fmla v3.4s, v10.4s, v8.s[3]
 	WORD $0x4fa91947 // fmla v7.4s, v10.4s, v9.s[3]
-	ADD $128, R10
+	ADD $128, R11
 	SUBS $4, R7
 	BGE four2
 tail3:
 	ADDS $4, R7
 	BEQ done5
 one4:
-	WORD $0xbd400108 // ldr s8, [x8]
-	ADD $4, R8
-	WORD $0xbd400129 // ldr s9, [x9]
+	WORD $0xbd400128 // ldr s8, [x9]
 	ADD $4, R9
-	WORD $0x3dc0014b // ldr q11, [x10]
+	WORD $0xbd400149 // ldr s9, [x10]
+	ADD $4, R10
+	WORD $0x3dc0016b // ldr q11, [x11]
 	WORD $0x2e61396a // shll v10.4s, v11.4h, #16
 	WORD $0x6e61396b // shll2 v11.4s, v11.8h, #16
-	WORD $0x3dc0054d // ldr q13, [x10, #16]
+	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x2e6139ac // shll v12.4s, v13.4h, #16
 	WORD $0x6e6139ad // shll2 v13.4s, v13.8h, #16
 	WORD $0x4f881140 // fmla v0.4s, v10.4s, v8.s[0]
@@ -1053,20 +1105,20 @@ one4:
 	WORD $0x4f891186 // fmla v6.4s, v12.4s, v9.s[0]
 	WORD $0x4f8811a3 // fmla v3.4s, v13.4s, v8.s[0]
 	WORD $0x4f8911a7 // fmla v7.4s, v13.4s, v9.s[0]
-	ADD $32, R10
+	ADD $32, R11
 	SUBS $1, R7
 	BNE one4
 done5:
-	MOVD R4, R11
-	WORD $0x3d800160 // str q0, [x11]
-	WORD $0x3d800561 // str q1, [x11, #16]
-	WORD $0x3d800962 // str q2, [x11, #32]
-	WORD $0x3d800d63 // str q3, [x11, #48]
-	ADD R5, R11
-	WORD $0x3d800164 // str q4, [x11]
-	WORD $0x3d800565 // str q5, [x11, #16]
-	WORD $0x3d800966 // str q6, [x11, #32]
-	WORD $0x3d800d67 // str q7, [x11, #48]
+	MOVD R4, R12
+	WORD $0x3d800180 // str q0, [x12]
+	WORD $0x3d800581 // str q1, [x12, #16]
+	WORD $0x3d800982 // str q2, [x12, #32]
+	WORD $0x3d800d83 // str q3, [x12, #48]
+	ADD R5, R12
+	WORD $0x3d800184 // str q4, [x12]
+	WORD $0x3d800585 // str q5, [x12, #16]
+	WORD $0x3d800986 // str q6, [x12, #32]
+	WORD $0x3d800d87 // str q7, [x12, #48]
 	ADD $64, R4
 	SUB $1, R3
 	CBNZ R3, loop1
@@ -1081,10 +1133,11 @@ TEXT ·Gemv_bf16x16_f32_16x1_dotprod(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R4
 	MOVD 64(R0), R5
 	MOVD 48(R0), R6
+	MOVD 104(R0), R8
 loop1:
-	MOVD R1, R9
+	MOVD R1, R10
 	ADD R2, R1
-	MOVD 40(R0), R8
+	MOVD 40(R0), R9
 	MOVD 32(R0), R7
 	WORD $0x4f00e400 // movi v0.16b, #0
 	WORD $0x4f00e401 // movi v1.16b, #0
@@ -1093,76 +1146,81 @@ loop1:
 	SUBS $4, R7
 	BLT tail3
 four2:
-	WORD $0x3dc00104 // ldr q4, [x8]
-	ADD $16, R8
-	WORD $0x3dc00126 // ldr q6, [x9]
+	CBZ R8, near6
+	ADD R8, R10, R11
+	PRFM 0(R11), PLDL1STRM
+	PRFM 64(R11), PLDL1STRM
+near6:
+	WORD $0x3dc00124 // ldr q4, [x9]
+	ADD $16, R9
+	WORD $0x3dc00146 // ldr q6, [x10]
 	WORD $0x2e6138c5 // shll v5.4s, v6.4h, #16
 	WORD $0x6e6138c6 // shll2 v6.4s, v6.8h, #16
-	WORD $0x3dc00528 // ldr q8, [x9, #16]
+	WORD $0x3dc00548 // ldr q8, [x10, #16]
 	WORD $0x2e613907 // shll v7.4s, v8.4h, #16
 	WORD $0x6e613908 // shll2 v8.4s, v8.8h, #16
 	WORD $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	WORD $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	WORD $0x4f8410e2 // fmla v2.4s, v7.4s, v4.s[0]
 	WORD $0x4f841103 // fmla v3.4s, v8.4s, v4.s[0]
-	WORD $0x3dc00927 // ldr q7, [x9, #32]
+	WORD $0x3dc00947 // ldr q7, [x10, #32]
 	WORD $0x2e6138e8 // shll v8.4s, v7.4h, #16
 	WORD $0x6e6138e7 // shll2 v7.4s, v7.8h, #16
-	WORD $0x3dc00d25 // ldr q5, [x9, #48]
+	WORD $0x3dc00d45 // ldr q5, [x10, #48]
 	WORD $0x2e6138a6 // shll v6.4s, v5.4h, #16
 	WORD $0x6e6138a5 // shll2 v5.4s, v5.8h, #16
 	WORD $0x4fa41100 // fmla v0.4s, v8.4s, v4.s[1]
 	WORD $0x4fa410e1 // fmla v1.4s, v7.4s, v4.s[1]
 	WORD $0x4fa410c2 // fmla v2.4s, v6.4s, v4.s[1]
 	WORD $0x4fa410a3 // fmla v3.4s, v5.4s, v4.s[1]
-	WORD $0x3dc01126 // ldr q6, [x9, #64]
+	WORD $0x3dc01146 // ldr q6, [x10, #64]
 	WORD $0x2e6138c5 // shll v5.4s, v6.4h, #16
 	WORD $0x6e6138c6 // shll2 v6.4s, v6.8h, #16
-	WORD $0x3dc01528 // ldr q8, [x9, #80]
+	WORD $0x3dc01548 // ldr q8, [x10, #80]
 	WORD $0x2e613907 // shll v7.4s, v8.4h, #16
 	WORD $0x6e613908 // shll2 v8.4s, v8.8h, #16
 	WORD $0x4f8418a0 // fmla v0.4s, v5.4s, v4.s[2]
 	WORD $0x4f8418c1 // fmla v1.4s, v6.4s, v4.s[2]
 	WORD $0x4f8418e2 // fmla v2.4s, v7.4s, v4.s[2]
 	WORD $0x4f841903 // fmla v3.4s, v8.4s, v4.s[2]
-	WORD $0x3dc01927 // ldr q7, [x9, #96]
+	WORD $0x3dc01947 // ldr q7, [x10, #96]
 	WORD $0x2e6138e8 // shll v8.4s, v7.4h, #16
 	WORD $0x6e6138e7 // shll2 v7.4s, v7.8h, #16
-	WORD $0x3dc01d25 // ldr q5, [x9, #112]
+	WORD $0x3dc01d45 // ldr q5, [x10, #112]
 	WORD $0x2e6138a6 // shll v6.4s, v5.4h, #16
 	WORD $0x6e6138a5 // shll2 v5.4s, v5.8h, #16
 	WORD $0x4fa41900 // fmla v0.4s, v8.4s, v4.s[3]
 	WORD $0x4fa418e1 // fmla v1.4s, v7.4s, v4.s[3]
 	WORD $0x4fa418c2 // fmla v2.4s, v6.4s, v4.s[3]
 	WORD $0x4fa418a3 // fmla v3.4s, v5.4s, v4.s[3]
-	ADD $128, R9
+	ADD $128, R10
 	SUBS $4, R7
 	BGE four2
 tail3:
 	ADDS $4, R7
 	BEQ done5
 one4:
-	WORD $0xbd400104 // ldr s4, [x8]
-	ADD $4, R8
-	WORD $0x3dc00126 // ldr q6, [x9]
+	WORD $0xbd400124 // ldr s4, [x9]
+	ADD $4, R9
+	WORD $0x3dc00146 // ldr q6, [x10]
 	WORD $0x2e6138c5 // shll v5.4s, v6.4h, #16
 	WORD $0x6e6138c6 // shll2 v6.4s, v6.8h, #16
-	WORD $0x3dc00528 // ldr q8, [x9, #16]
+	WORD $0x3dc00548 // ldr q8, [x10, #16]
 	WORD $0x2e613907 // shll v7.4s, v8.4h, #16
 	WORD $0x6e613908 // shll2 v8.4s, v8.8h, #16
 	WORD $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	WORD $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	WORD $0x4f8410e2 // fmla v2.4s, v7.4s, v4.s[0]
 	WORD $0x4f841103 // fmla v3.4s, v8.4s, v4.s[0]
-	ADD $32, R9
+	ADD $32, R10
 	SUBS $1, R7
 	BNE one4
 done5:
-	MOVD R4, R10
-	WORD $0x3d800140 // str q0, [x10]
-	WORD $0x3d800541 // str q1, [x10, #16]
-	WORD $0x3d800942 // str q2, [x10, #32]
-	WORD $0x3d800d43 // str q3, [x10, #48]
+	MOVD R4, R11
+	WORD $0x3d800160 // str q0, [x11]
+	WORD $0x3d800561 // str q1, [x11, #16]
+	WORD $0x3d800962 // str q2, [x11, #32]
+	WORD $0x3d800d63 // str q3, [x11, #48]
 	ADD $64, R4
 	SUB $1, R3
 	CBNZ R3, loop1
@@ -1177,12 +1235,13 @@ TEXT ·Gemv_f32x16_f32_32x1_dotprod(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R4
 	MOVD 64(R0), R5
 	MOVD 48(R0), R6
+	MOVD 104(R0), R8
 loop1:
-	MOVD R1, R9
-	ADD R2, R1
 	MOVD R1, R10
 	ADD R2, R1
-	MOVD 40(R0), R8
+	MOVD R1, R11
+	ADD R2, R1
+	MOVD 40(R0), R9
 	MOVD 32(R0), R7
 	WORD $0x4f00e400 // movi v0.16b, #0
 	WORD $0x4f00e401 // movi v1.16b, #0
@@ -1195,112 +1254,126 @@ loop1:
 	SUBS $4, R7
 	BLT tail3
 four2:
-	WORD $0x3dc00108 // ldr q8, [x8]
-	ADD $16, R8
-	WORD $0x3dc00129 // ldr q9, [x9]
-	WORD $0x3dc0052a // ldr q10, [x9, #16]
-	WORD $0x3dc0092b // ldr q11, [x9, #32]
-	WORD $0x3dc00d2c // ldr q12, [x9, #48]
+	CBZ R8, near6
+	ADD R8, R10, R12
+	PRFM 0(R12), PLDL1STRM
+	PRFM 64(R12), PLDL1STRM
+	PRFM 128(R12), PLDL1STRM
+	PRFM 192(R12), PLDL1STRM
+near6:
+	CBZ R8, near7
+	ADD R8, R11, R12
+	PRFM 0(R12), PLDL1STRM
+	PRFM 64(R12), PLDL1STRM
+	PRFM 128(R12), PLDL1STRM
+	PRFM 192(R12), PLDL1STRM
+near7:
+	WORD $0x3dc00128 // ldr q8, [x9]
+	ADD $16, R9
+	WORD $0x3dc00149 // ldr q9, [x10]
+	WORD $0x3dc0054a // ldr q10, [x10, #16]
+	WORD $0x3dc0094b // ldr q11, [x10, #32]
+	WORD $0x3dc00d4c // ldr q12, [x10, #48]
 	WORD $0x4f881120 // fmla v0.4s, v9.4s, v8.s[0]
 	WORD $0x4f881141 // fmla v1.4s, v10.4s, v8.s[0]
 	WORD $0x4f881162 // fmla v2.4s, v11.4s, v8.s[0]
 	WORD $0x4f881183 // fmla v3.4s, v12.4s, v8.s[0]
-	WORD $0x3dc0014c // ldr q12, [x10]
-	WORD $0x3dc0054b // ldr q11, [x10, #16]
-	WORD $0x3dc0094a // ldr q10, [x10, #32]
-	WORD $0x3dc00d49 // ldr q9, [x10, #48]
+	WORD $0x3dc0016c // ldr q12, [x11]
+	WORD $0x3dc0056b // ldr q11, [x11, #16]
+	WORD $0x3dc0096a // ldr q10, [x11, #32]
+	WORD $0x3dc00d69 // ldr q9, [x11, #48]
 	WORD $0x4f881184 // fmla v4.4s, v12.4s, v8.s[0]
 	WORD $0x4f881165 // fmla v5.4s, v11.4s, v8.s[0]
 	WORD $0x4f881146 // fmla v6.4s, v10.4s, v8.s[0]
 	WORD $0x4f881127 // fmla v7.4s, v9.4s, v8.s[0]
-	WORD $0x3dc01129 // ldr q9, [x9, #64]
-	WORD $0x3dc0152a // ldr q10, [x9, #80]
-	WORD $0x3dc0192b // ldr q11, [x9, #96]
-	WORD $0x3dc01d2c // ldr q12, [x9, #112]
+	WORD $0x3dc01149 // ldr q9, [x10, #64]
+	WORD $0x3dc0154a // ldr q10, [x10, #80]
+	WORD $0x3dc0194b // ldr q11, [x10, #96]
+	WORD $0x3dc01d4c // ldr q12, [x10, #112]
 	WORD $0x4fa81120 // fmla v0.4s, v9.4s, v8.s[1]
 	WORD $0x4fa81141 // fmla v1.4s, v10.4s, v8.s[1]
 	WORD $0x4fa81162 // fmla v2.4s, v11.4s, v8.s[1]
 	WORD $0x4fa81183 // fmla v3.4s, v12.4s, v8.s[1]
-	WORD $0x3dc0114c // ldr q12, [x10, #64]
-	WORD $0x3dc0154b // ldr q11, [x10, #80]
-	WORD $0x3dc0194a // ldr q10, [x10, #96]
-	WORD $0x3dc01d49 // ldr q9, [x10, #112]
+	WORD $0x3dc0116c // ldr q12, [x11, #64]
+	WORD $0x3dc0156b // ldr q11, [x11, #80]
+	WORD $0x3dc0196a // ldr q10, [x11, #96]
+	WORD $0x3dc01d69 // ldr q9, [x11, #112]
 	WORD $0x4fa81184 // fmla v4.4s, v12.4s, v8.s[1]
 	WORD $0x4fa81165 // fmla v5.4s, v11.4s, v8.s[1]
 	WORD $0x4fa81146 // fmla v6.4s, v10.4s, v8.s[1]
 	WORD $0x4fa81127 // fmla v7.4s, v9.4s, v8.s[1]
-	WORD $0x3dc02129 // ldr q9, [x9, #128]
-	WORD $0x3dc0252a // ldr q10, [x9, #144]
-	WORD $0x3dc0292b // ldr q11, [x9, #160]
-	WORD $0x3dc02d2c // ldr q12, [x9, #176]
+	WORD $0x3dc02149 // ldr q9, [x10, #128]
+	WORD $0x3dc0254a // ldr q10, [x10, #144]
+	WORD $0x3dc0294b // ldr q11, [x10, #160]
+	WORD $0x3dc02d4c // ldr q12, [x10, #176]
 	WORD $0x4f881920 // fmla v0.4s, v9.4s, v8.s[2]
 	WORD $0x4f881941 // fmla v1.4s, v10.4s, v8.s[2]
 	WORD $0x4f881962 // fmla v2.4s, v11.4s, v8.s[2]
 	WORD $0x4f881983 // fmla v3.4s, v12.4s, v8.s[2]
-	WORD $0x3dc0214c // ldr q12, [x10, #128]
-	WORD $0x3dc0254b // ldr q11, [x10, #144]
-	WORD $0x3dc0294a // ldr q10, [x10, #160]
-	WORD $0x3dc02d49 // ldr q9, [x10, #176]
+	WORD $0x3dc0216c // ldr q12, [x11, #128]
+	WORD $0x3dc0256b // ldr q11, [x11, #144]
+	WORD $0x3dc0296a // ldr q10, [x11, #160]
+	WORD $0x3dc02d69 // ldr q9, [x11, #176]
 	WORD $0x4f881984 // fmla v4.4s, v12.4s, v8.s[2]
 	WORD $0x4f881965 // fmla v5.4s, v11.4s, v8.s[2]
 	WORD $0x4f881946 // fmla v6.4s, v10.4s, v8.s[2]
 	WORD $0x4f881927 // fmla v7.4s, v9.4s, v8.s[2]
-	WORD $0x3dc03129 // ldr q9, [x9, #192]
-	WORD $0x3dc0352a // ldr q10, [x9, #208]
-	WORD $0x3dc0392b // ldr q11, [x9, #224]
-	WORD $0x3dc03d2c // ldr q12, [x9, #240]
+	WORD $0x3dc03149 // ldr q9, [x10, #192]
+	WORD $0x3dc0354a // ldr q10, [x10, #208]
+	WORD $0x3dc0394b // ldr q11, [x10, #224]
+	WORD $0x3dc03d4c // ldr q12, [x10, #240]
 	WORD $0x4fa81920 // fmla v0.4s, v9.4s, v8.s[3]
 	WORD $0x4fa81941 // fmla v1.4s, v10.4s, v8.s[3]
 	WORD $0x4fa81962 // fmla v2.4s, v11.4s, v8.s[3]
 	WORD $0x4fa81983 // fmla v3.4s, v12.4s, v8.s[3]
-	WORD $0x3dc0314c // ldr q12, [x10, #192]
-	WORD $0x3dc0354b // ldr q11, [x10, #208]
-	WORD $0x3dc0394a // ldr q10, [x10, #224]
-	WORD $0x3dc03d49 // ldr q9, [x10, #240]
+	WORD $0x3dc0316c // ldr q12, [x11, #192]
+	WORD $0x3dc0356b // ldr q11, [x11, #208]
+	WORD $0x3dc0396a // ldr q10, [x11, #224]
+	WORD $0x3dc03d69 // ldr q9, [x11, #240]
 	WORD $0x4fa81984 // fmla v4.4s, v12.4s, v8.s[3]
 	WORD $0x4fa81965 // fmla v5.4s, v11.4s, v8.s[3]
 	WORD $0x4fa81946 // fmla v6.4s, v10.4s, v8.s[3]
 	WORD $0x4fa81927 // fmla v7.4s, v9.4s, v8.s[3]
-	ADD $256, R9
 	ADD $256, R10
+	ADD $256, R11
 	SUBS $4, R7
 	BGE four2
 tail3:
 	ADDS $4, R7
 	BEQ done5
 one4:
-	WORD $0xbd400108 // ldr s8, [x8]
-	ADD $4, R8
-	WORD $0x3dc00129 // ldr q9, [x9]
-	WORD $0x3dc0052a // ldr q10, [x9, #16]
-	WORD $0x3dc0092b // ldr q11, [x9, #32]
-	WORD $0x3dc00d2c // ldr q12, [x9, #48]
+	WORD $0xbd400128 // ldr s8, [x9]
+	ADD $4, R9
+	WORD $0x3dc00149 // ldr q9, [x10]
+	WORD $0x3dc0054a // ldr q10, [x10, #16]
+	WORD $0x3dc0094b // ldr q11, [x10, #32]
+	WORD $0x3dc00d4c // ldr q12, [x10, #48]
 	WORD $0x4f881120 // fmla v0.4s, v9.4s, v8.s[0]
 	WORD $0x4f881141 // fmla v1.4s, v10.4s, v8.s[0]
 	WORD $0x4f881162 // fmla v2.4s, v11.4s, v8.s[0]
 	WORD $0x4f881183 // fmla v3.4s, v12.4s, v8.s[0]
-	WORD $0x3dc0014c // ldr q12, [x10]
-	WORD $0x3dc0054b // ldr q11, [x10, #16]
-	WORD $0x3dc0094a // ldr q10, [x10, #32]
-	WORD $0x3dc00d49 // ldr q9, [x10, #48]
+	WORD $0x3dc0016c // ldr q12, [x11]
+	WORD $0x3dc0056b // ldr q11, [x11, #16]
+	WORD $0x3dc0096a // ldr q10, [x11, #32]
+	WORD $0x3dc00d69 // ldr q9, [x11, #48]
 	WORD $0x4f881184 // fmla v4.4s, v12.4s, v8.s[0]
 	WORD $0x4f881165 // fmla v5.4s, v11.4s, v8.s[0]
 	WORD $0x4f881146 // fmla v6.4s, v10.4s, v8.s[0]
 	WORD $0x4f881127 // fmla v7.4s, v9.4s, v8.s[0]
-	ADD $64, R9
 	ADD $64, R10
+	ADD $64, R11
 	SUBS $1, R7
 	BNE one4
 done5:
-	MOVD R4, R11
-	WORD $0x3d800160 // str q0, [x11]
-	WORD $0x3d800561 // str q1, [x11, #16]
-	WORD $0x3d800962 // str q2, [x11, #32]
-	WORD $0x3d800d63 // str q3, [x11, #48]
-	WORD $0x3d801164 // str q4, [x11, #64]
-	WORD $0x3d801565 // str q5, [x11, #80]
-	WORD $0x3d801966 // str q6, [x11, #96]
-	WORD $0x3d801d67 // str q7, [x11, #112]
+	MOVD R4, R12
+	WORD $0x3d800180 // str q0, [x12]
+	WORD $0x3d800581 // str q1, [x12, #16]
+	WORD $0x3d800982 // str q2, [x12, #32]
+	WORD $0x3d800d83 // str q3, [x12, #48]
+	WORD $0x3d801184 // str q4, [x12, #64]
+	WORD $0x3d801585 // str q5, [x12, #80]
+	WORD $0x3d801986 // str q6, [x12, #96]
+	WORD $0x3d801d87 // str q7, [x12, #112]
 	ADD $128, R4
 	SUB $1, R3
 	CBNZ R3, loop1
@@ -1315,13 +1388,14 @@ TEXT ·Gemv_f32x16_f32_16x4_dotprod(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R4
 	MOVD 64(R0), R5
 	MOVD 48(R0), R6
+	MOVD 104(R0), R8
 loop1:
-	MOVD R1, R12
+	MOVD R1, R13
 	ADD R2, R1
-	MOVD 40(R0), R8
-	ADD R6, R8, R9
+	MOVD 40(R0), R9
 	ADD R6, R9, R10
 	ADD R6, R10, R11
+	ADD R6, R11, R12
 	MOVD 32(R0), R7
 	WORD $0x4f00e400 // movi v0.16b, #0
 	WORD $0x4f00e401 // movi v1.16b, #0
@@ -1342,18 +1416,25 @@ loop1:
 	SUBS $4, R7
 	BLT tail3
 four2:
-	WORD $0x3dc00110 // ldr q16, [x8]
-	ADD $16, R8
-	WORD $0x3dc00131 // ldr q17, [x9]
+	CBZ R8, near6
+	ADD R8, R13, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+near6:
+	WORD $0x3dc00130 // ldr q16, [x9]
 	ADD $16, R9
-	WORD $0x3dc00152 // ldr q18, [x10]
+	WORD $0x3dc00151 // ldr q17, [x10]
 	ADD $16, R10
-	WORD $0x3dc00173 // ldr q19, [x11]
+	WORD $0x3dc00172 // ldr q18, [x11]
 	ADD $16, R11
-	WORD $0x3dc00194 // ldr q20, [x12]
-	WORD $0x3dc00595 // ldr q21, [x12, #16]
-	WORD $0x3dc00996 // ldr q22, [x12, #32]
-	WORD $0x3dc00d97 // ldr q23, [x12, #48]
+	WORD $0x3dc00193 // ldr q19, [x12]
+	ADD $16, R12
+	WORD $0x3dc001b4 // ldr q20, [x13]
+	WORD $0x3dc005b5 // ldr q21, [x13, #16]
+	WORD $0x3dc009b6 // ldr q22, [x13, #32]
+	WORD $0x3dc00db7 // ldr q23, [x13, #48]
 	WORD $0x4f901280 // fmla v0.4s, v20.4s, v16.s[0]
 	WORD $0x4f911284 // fmla v4.4s, v20.4s, v17.s[0]
 	WORD $0x4f921288 // fmla v8.4s, v20.4s, v18.s[0]
@@ -1370,10 +1451,10 @@ four2:
 	WORD $0x4f9112e7 // fmla v7.4s, v23.4s, v17.s[0]
 	WORD $0x4f9212eb // fmla v11.4s, v23.4s, v18.s[0]
 	WORD $0x4f9312ef // fmla v15.4s, v23.4s, v19.s[0]
-	WORD $0x3dc01197 // ldr q23, [x12, #64]
-	WORD $0x3dc01596 // ldr q22, [x12, #80]
-	WORD $0x3dc01995 // ldr q21, [x12, #96]
-	WORD $0x3dc01d94 // ldr q20, [x12, #112]
+	WORD $0x3dc011b7 // ldr q23, [x13, #64]
+	WORD $0x3dc015b6 // ldr q22, [x13, #80]
+	WORD $0x3dc019b5 // ldr q21, [x13, #96]
+	WORD $0x3dc01db4 // ldr q20, [x13, #112]
 	WORD $0x4fb012e0 // fmla v0.4s, v23.4s, v16.s[1]
 	WORD $0x4fb112e4 // fmla v4.4s, v23.4s, v17.s[1]
 	WORD $0x4fb212e8 // fmla v8.4s, v23.4s, v18.s[1]
@@ -1390,10 +1471,10 @@ four2:
 	WORD $0x4fb11287 // fmla v7.4s, v20.4s, v17.s[1]
 	WORD $0x4fb2128b // fmla v11.4s, v20.4s, v18.s[1]
 	WORD $0x4fb3128f // fmla v15.4s, v20.4s, v19.s[1]
-	WORD $0x3dc02194 // ldr q20, [x12, #128]
-	WORD $0x3dc02595 // ldr q21, [x12, #144]
-	WORD $0x3dc02996 // ldr q22, [x12, #160]
-	WORD $0x3dc02d97 // ldr q23, [x12, #176]
+	WORD $0x3dc021b4 // ldr q20, [x13, #128]
+	WORD $0x3dc025b5 // ldr q21, [x13, #144]
+	WORD $0x3dc029b6 // ldr q22, [x13, #160]
+	WORD $0x3dc02db7 // ldr q23, [x13, #176]
 	WORD $0x4f901a80 // fmla v0.4s, v20.4s, v16.s[2]
 	WORD $0x4f911a84 // fmla v4.4s, v20.4s, v17.s[2]
 	WORD $0x4f921a88 // fmla v8.4s, v20.4s, v18.s[2]
@@ -1410,10 +1491,10 @@ four2:
 	WORD $0x4f911ae7 // fmla v7.4s, v23.4s, v17.s[2]
 	WORD $0x4f921aeb // fmla v11.4s, v23.4s, v18.s[2]
 	WORD $0x4f931aef // fmla v15.4s, v23.4s, v19.s[2]
-	WORD $0x3dc03197 // ldr q23, [x12, #192]
-	WORD $0x3dc03596 // ldr q22, [x12, #208]
-	WORD $0x3dc03995 // ldr q21, [x12, #224]
-	WORD $0x3dc03d94 // ldr q20, [x12, #240]
+	WORD $0x3dc031b7 // ldr q23, [x13, #192]
+	WORD $0x3dc035b6 // ldr q22, [x13, #208]
+	WORD $0x3dc039b5 // ldr q21, [x13, #224]
+	WORD $0x3dc03db4 // ldr q20, [x13, #240]
 	WORD $0x4fb01ae0 // fmla v0.4s, v23.4s, v16.s[3]
 	WORD $0x4fb11ae4 // fmla v4.4s, v23.4s, v17.s[3]
 	WORD $0x4fb21ae8 // fmla v8.4s, v23.4s, v18.s[3]
@@ -1430,25 +1511,25 @@ four2:
 	WORD $0x4fb11a87 // fmla v7.4s, v20.4s, v17.s[3]
 	WORD $0x4fb21a8b // fmla v11.4s, v20.4s, v18.s[3]
 	WORD $0x4fb31a8f // fmla v15.4s, v20.4s, v19.s[3]
-	ADD $256, R12
+	ADD $256, R13
 	SUBS $4, R7
 	BGE four2
 tail3:
 	ADDS $4, R7
 	BEQ done5
 one4:
-	WORD $0xbd400110 // ldr s16, [x8]
-	ADD $4, R8
-	WORD $0xbd400131 // ldr s17, [x9]
+	WORD $0xbd400130 // ldr s16, [x9]
 	ADD $4, R9
-	WORD $0xbd400152 // ldr s18, [x10]
+	WORD $0xbd400151 // ldr s17, [x10]
 	ADD $4, R10
-	WORD $0xbd400173 // ldr s19, [x11]
+	WORD $0xbd400172 // ldr s18, [x11]
 	ADD $4, R11
-	WORD $0x3dc00194 // ldr q20, [x12]
-	WORD $0x3dc00595 // ldr q21, [x12, #16]
-	WORD $0x3dc00996 // ldr q22, [x12, #32]
-	WORD $0x3dc00d97 // ldr q23, [x12, #48]
+	WORD $0xbd400193 // ldr s19, [x12]
+	ADD $4, R12
+	WORD $0x3dc001b4 // ldr q20, [x13]
+	WORD $0x3dc005b5 // ldr q21, [x13, #16]
+	WORD $0x3dc009b6 // ldr q22, [x13, #32]
+	WORD $0x3dc00db7 // ldr q23, [x13, #48]
 	WORD $0x4f901280 // fmla v0.4s, v20.4s, v16.s[0]
 	WORD $0x4f911284 // fmla v4.4s, v20.4s, v17.s[0]
 	WORD $0x4f921288 // fmla v8.4s, v20.4s, v18.s[0]
@@ -1465,30 +1546,30 @@ one4:
 	WORD $0x4f9112e7 // fmla v7.4s, v23.4s, v17.s[0]
 	WORD $0x4f9212eb // fmla v11.4s, v23.4s, v18.s[0]
 	WORD $0x4f9312ef // fmla v15.4s, v23.4s, v19.s[0]
-	ADD $64, R12
+	ADD $64, R13
 	SUBS $1, R7
 	BNE one4
 done5:
-	MOVD R4, R13
-	WORD $0x3d8001a0 // str q0, [x13]
-	WORD $0x3d8005a1 // str q1, [x13, #16]
-	WORD $0x3d8009a2 // str q2, [x13, #32]
-	WORD $0x3d800da3 // str q3, [x13, #48]
-	ADD R5, R13
-	WORD $0x3d8001a4 // str q4, [x13]
-	WORD $0x3d8005a5 // str q5, [x13, #16]
-	WORD $0x3d8009a6 // str q6, [x13, #32]
-	WORD $0x3d800da7 // str q7, [x13, #48]
-	ADD R5, R13
-	WORD $0x3d8001a8 // str q8, [x13]
-	WORD $0x3d8005a9 // str q9, [x13, #16]
-	WORD $0x3d8009aa // str q10, [x13, #32]
-	WORD $0x3d800dab // str q11, [x13, #48]
-	ADD R5, R13
-	WORD $0x3d8001ac // str q12, [x13]
-	WORD $0x3d8005ad // str q13, [x13, #16]
-	WORD $0x3d8009ae // str q14, [x13, #32]
-	WORD $0x3d800daf // str q15, [x13, #48]
+	MOVD R4, R14
+	WORD $0x3d8001c0 // str q0, [x14]
+	WORD $0x3d8005c1 // str q1, [x14, #16]
+	WORD $0x3d8009c2 // str q2, [x14, #32]
+	WORD $0x3d800dc3 // str q3, [x14, #48]
+	ADD R5, R14
+	WORD $0x3d8001c4 // str q4, [x14]
+	WORD $0x3d8005c5 // str q5, [x14, #16]
+	WORD $0x3d8009c6 // str q6, [x14, #32]
+	WORD $0x3d800dc7 // str q7, [x14, #48]
+	ADD R5, R14
+	WORD $0x3d8001c8 // str q8, [x14]
+	WORD $0x3d8005c9 // str q9, [x14, #16]
+	WORD $0x3d8009ca // str q10, [x14, #32]
+	WORD $0x3d800dcb // str q11, [x14, #48]
+	ADD R5, R14
+	WORD $0x3d8001cc // str q12, [x14]
+	WORD $0x3d8005cd // str q13, [x14, #16]
+	WORD $0x3d8009ce // str q14, [x14, #32]
+	WORD $0x3d800dcf // str q15, [x14, #48]
 	ADD $64, R4
 	SUB $1, R3
 	CBNZ R3, loop1
@@ -1503,11 +1584,12 @@ TEXT ·Gemv_f32x16_f32_16x2_dotprod(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R4
 	MOVD 64(R0), R5
 	MOVD 48(R0), R6
+	MOVD 104(R0), R8
 loop1:
-	MOVD R1, R10
+	MOVD R1, R11
 	ADD R2, R1
-	MOVD 40(R0), R8
-	ADD R6, R8, R9
+	MOVD 40(R0), R9
+	ADD R6, R9, R10
 	MOVD 32(R0), R7
 	WORD $0x4f00e400 // movi v0.16b, #0
 	WORD $0x4f00e401 // movi v1.16b, #0
@@ -1520,14 +1602,21 @@ loop1:
 	SUBS $4, R7
 	BLT tail3
 four2:
-	WORD $0x3dc00108 // ldr q8, [x8]
-	ADD $16, R8
-	WORD $0x3dc00129 // ldr q9, [x9]
+	CBZ R8, near6
+	ADD R8, R11, R12
+	PRFM 0(R12), PLDL1STRM
+	PRFM 64(R12), PLDL1STRM
+	PRFM 128(R12), PLDL1STRM
+	PRFM 192(R12), PLDL1STRM
+near6:
+	WORD $0x3dc00128 // ldr q8, [x9]
 	ADD $16, R9
-	WORD $0x3dc0014a // ldr q10, [x10]
-	WORD $0x3dc0054b // ldr q11, [x10, #16]
-	WORD $0x3dc0094c // ldr q12, [x10, #32]
-	WORD $0x3dc00d4d // ldr q13, [x10, #48]
+	WORD $0x3dc00149 // ldr q9, [x10]
+	ADD $16, R10
+	WORD $0x3dc0016a // ldr q10, [x11]
+	WORD $0x3dc0056b // ldr q11, [x11, #16]
+	WORD $0x3dc0096c // ldr q12, [x11, #32]
+	WORD $0x3dc00d6d // ldr q13, [x11, #48]
 	WORD $0x4f881140 // fmla v0.4s, v10.4s, v8.s[0]
 	WORD $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
 	WORD $0x4f881161 // fmla v1.4s, v11.4s, v8.s[0]
@@ -1536,10 +1625,10 @@ four2:
 	WORD $0x4f891186 // fmla v6.4s, v12.4s, v9.s[0]
 	WORD $0x4f8811a3 // fmla v3.4s, v13.4s, v8.s[0]
 	WORD $0x4f8911a7 // fmla v7.4s, v13.4s, v9.s[0]
-	WORD $0x3dc0114d // ldr q13, [x10, #64]
-	WORD $0x3dc0154c // ldr q12, [x10, #80]
-	WORD $0x3dc0194b // ldr q11, [x10, #96]
-	WORD $0x3dc01d4a // ldr q10, [x10, #112]
+	WORD $0x3dc0116d // ldr q13, [x11, #64]
+	WORD $0x3dc0156c // ldr q12, [x11, #80]
+	WORD $0x3dc0196b // ldr q11, [x11, #96]
+	WORD $0x3dc01d6a // ldr q10, [x11, #112]
 	WORD $0x4fa811a0 // fmla v0.4s, v13.4s, v8.s[1]
 	WORD $0x4fa911a4 // fmla v4.4s, v13.4s, v9.s[1]
 	WORD $0x4fa81181 // fmla v1.4s, v12.4s, v8.s[1]
@@ -1548,10 +1637,10 @@ four2:
 	WORD $0x4fa91166 // fmla v6.4s, v11.4s, v9.s[1]
 	WORD $0x4fa81143 // fmla v3.4s, v10.4s, v8.s[1]
 	WORD $0x4fa91147 // fmla v7.4s, v10.4s, v9.s[1]
-	WORD $0x3dc0214a // ldr q10, [x10, #128]
-	WORD $0x3dc0254b // ldr q11, [x10, #144]
-	WORD $0x3dc0294c // ldr q12, [x10, #160]
-	WORD $0x3dc02d4d // ldr q13, [x10, #176]
+	WORD $0x3dc0216a // ldr q10, [x11, #128]
+	WORD $0x3dc0256b // ldr q11, [x11, #144]
+	WORD $0x3dc0296c // ldr q12, [x11, #160]
+	WORD $0x3dc02d6d // ldr q13, [x11, #176]
 	WORD $0x4f881940 // fmla v0.4s, v10.4s, v8.s[2]
 	WORD $0x4f891944 // fmla v4.4s, v10.4s, v9.s[2]
 	WORD $0x4f881961 // fmla v1.4s, v11.4s, v8.s[2]
@@ -1560,10 +1649,10 @@ four2:
 	WORD $0x4f891986 // fmla v6.4s, v12.4s, v9.s[2]
 	WORD $0x4f8819a3 // fmla v3.4s, v13.4s, v8.s[2]
 	WORD $0x4f8919a7 // fmla v7.4s, v13.4s, v9.s[2]
-	WORD $0x3dc0314d // ldr q13, [x10, #192]
-	WORD $0x3dc0354c // ldr q12, [x10, #208]
-	WORD $0x3dc0394b // ldr q11, [x10, #224]
-	WORD $0x3dc03d4a // ldr q10, [x10, #240]
+	WORD $0x3dc0316d // ldr q13, [x11, #192]
+	WORD $0x3dc0356c // ldr q12, [x11, #208]
+	WORD $0x3dc0396b // ldr q11, [x11, #224]
+	WORD $0x3dc03d6a // ldr q10, [x11, #240]
 	WORD $0x4fa819a0 // fmla v0.4s, v13.4s, v8.s[3]
 	WORD $0x4fa919a4 // fmla v4.4s, v13.4s, v9.s[3]
 	WORD $0x4fa81981 // fmla v1.4s, v12.4s, v8.s[3]
@@ -1572,21 +1661,21 @@ four2:
 	WORD $0x4fa91966 // fmla v6.4s, v11.4s, v9.s[3]
 	WORD $0x4fa81943 // fmla v3.4s, v10.4s, v8.s[3]
 	WORD $0x4fa91947 // fmla v7.4s, v10.4s, v9.s[3]
-	ADD $256, R10
+	ADD $256, R11
 	SUBS $4, R7
 	BGE four2
 tail3:
 	ADDS $4, R7
 	BEQ done5
 one4:
-	WORD $0xbd400108 // ldr s8, [x8]
-	ADD $4, R8
-	WORD $0xbd400129 // ldr s9, [x9]
+	WORD $0xbd400128 // ldr s8, [x9]
 	ADD $4, R9
-	WORD $0x3dc0014a // ldr q10, [x10]
-	WORD $0x3dc0054b // ldr q11, [x10, #16]
-	WORD $0x3dc0094c // ldr q12, [x10, #32]
-	WORD $0x3dc00d4d // ldr q13, [x10, #48]
+	WORD $0xbd400149 // ldr s9, [x10]
+	ADD $4, R10
+	WORD $0x3dc0016a // ldr q10, [x11]
+	WORD $0x3dc0056b // ldr q11, [x11, #16]
+	WORD $0x3dc0096c // ldr q12, [x11, #32]
+	WORD $0x3dc00d6d // ldr q13, [x11, #48]
 	WORD $0x4f881140 // fmla v0.4s, v10.4s, v8.s[0]
 	WORD $0x4f891144 // fmla v4.4s, v10.4s, v9.s[0]
 	WORD $0x4f881161 // fmla v1.4s, v11.4s, v8.s[0]
@@ -1595,20 +1684,20 @@ one4:
 	WORD $0x4f891186 // fmla v6.4s, v12.4s, v9.s[0]
 	WORD $0x4f8811a3 // fmla v3.4s, v13.4s, v8.s[0]
 	WORD $0x4f8911a7 // fmla v7.4s, v13.4s, v9.s[0]
-	ADD $64, R10
+	ADD $64, R11
 	SUBS $1, R7
 	BNE one4
 done5:
-	MOVD R4, R11
-	WORD $0x3d800160 // str q0, [x11]
-	WORD $0x3d800561 // str q1, [x11, #16]
-	WORD $0x3d800962 // str q2, [x11, #32]
-	WORD $0x3d800d63 // str q3, [x11, #48]
-	ADD R5, R11
-	WORD $0x3d800164 // str q4, [x11]
-	WORD $0x3d800565 // str q5, [x11, #16]
-	WORD $0x3d800966 // str q6, [x11, #32]
-	WORD $0x3d800d67 // str q7, [x11, #48]
+	MOVD R4, R12
+	WORD $0x3d800180 // str q0, [x12]
+	WORD $0x3d800581 // str q1, [x12, #16]
+	WORD $0x3d800982 // str q2, [x12, #32]
+	WORD $0x3d800d83 // str q3, [x12, #48]
+	ADD R5, R12
+	WORD $0x3d800184 // str q4, [x12]
+	WORD $0x3d800585 // str q5, [x12, #16]
+	WORD $0x3d800986 // str q6, [x12, #32]
+	WORD $0x3d800d87 // str q7, [x12, #48]
 	ADD $64, R4
 	SUB $1, R3
 	CBNZ R3, loop1
@@ -1623,10 +1712,11 @@ TEXT ·Gemv_f32x16_f32_16x1_dotprod(SB), NOSPLIT, $0-8
 	MOVD 56(R0), R4
 	MOVD 64(R0), R5
 	MOVD 48(R0), R6
+	MOVD 104(R0), R8
 loop1:
-	MOVD R1, R9
+	MOVD R1, R10
 	ADD R2, R1
-	MOVD 40(R0), R8
+	MOVD 40(R0), R9
 	MOVD 32(R0), R7
 	WORD $0x4f00e400 // movi v0.16b, #0
 	WORD $0x4f00e401 // movi v1.16b, #0
@@ -1635,66 +1725,73 @@ loop1:
 	SUBS $4, R7
 	BLT tail3
 four2:
-	WORD $0x3dc00104 // ldr q4, [x8]
-	ADD $16, R8
-	WORD $0x3dc00125 // ldr q5, [x9]
-	WORD $0x3dc00526 // ldr q6, [x9, #16]
-	WORD $0x3dc00927 // ldr q7, [x9, #32]
-	WORD $0x3dc00d28 // ldr q8, [x9, #48]
+	CBZ R8, near6
+	ADD R8, R10, R11
+	PRFM 0(R11), PLDL1STRM
+	PRFM 64(R11), PLDL1STRM
+	PRFM 128(R11), PLDL1STRM
+	PRFM 192(R11), PLDL1STRM
+near6:
+	WORD $0x3dc00124 // ldr q4, [x9]
+	ADD $16, R9
+	WORD $0x3dc00145 // ldr q5, [x10]
+	WORD $0x3dc00546 // ldr q6, [x10, #16]
+	WORD $0x3dc00947 // ldr q7, [x10, #32]
+	WORD $0x3dc00d48 // ldr q8, [x10, #48]
 	WORD $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	WORD $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	WORD $0x4f8410e2 // fmla v2.4s, v7.4s, v4.s[0]
 	WORD $0x4f841103 // fmla v3.4s, v8.4s, v4.s[0]
-	WORD $0x3dc01128 // ldr q8, [x9, #64]
-	WORD $0x3dc01527 // ldr q7, [x9, #80]
-	WORD $0x3dc01926 // ldr q6, [x9, #96]
-	WORD $0x3dc01d25 // ldr q5, [x9, #112]
+	WORD $0x3dc01148 // ldr q8, [x10, #64]
+	WORD $0x3dc01547 // ldr q7, [x10, #80]
+	WORD $0x3dc01946 // ldr q6, [x10, #96]
+	WORD $0x3dc01d45 // ldr q5, [x10, #112]
 	WORD $0x4fa41100 // fmla v0.4s, v8.4s, v4.s[1]
 	WORD $0x4fa410e1 // fmla v1.4s, v7.4s, v4.s[1]
 	WORD $0x4fa410c2 // fmla v2.4s, v6.4s, v4.s[1]
 	WORD $0x4fa410a3 // fmla v3.4s, v5.4s, v4.s[1]
-	WORD $0x3dc02125 // ldr q5, [x9, #128]
-	WORD $0x3dc02526 // ldr q6, [x9, #144]
-	WORD $0x3dc02927 // ldr q7, [x9, #160]
-	WORD $0x3dc02d28 // ldr q8, [x9, #176]
+	WORD $0x3dc02145 // ldr q5, [x10, #128]
+	WORD $0x3dc02546 // ldr q6, [x10, #144]
+	WORD $0x3dc02947 // ldr q7, [x10, #160]
+	WORD $0x3dc02d48 // ldr q8, [x10, #176]
 	WORD $0x4f8418a0 // fmla v0.4s, v5.4s, v4.s[2]
 	WORD $0x4f8418c1 // fmla v1.4s, v6.4s, v4.s[2]
 	WORD $0x4f8418e2 // fmla v2.4s, v7.4s, v4.s[2]
 	WORD $0x4f841903 // fmla v3.4s, v8.4s, v4.s[2]
-	WORD $0x3dc03128 // ldr q8, [x9, #192]
-	WORD $0x3dc03527 // ldr q7, [x9, #208]
-	WORD $0x3dc03926 // ldr q6, [x9, #224]
-	WORD $0x3dc03d25 // ldr q5, [x9, #240]
+	WORD $0x3dc03148 // ldr q8, [x10, #192]
+	WORD $0x3dc03547 // ldr q7, [x10, #208]
+	WORD $0x3dc03946 // ldr q6, [x10, #224]
+	WORD $0x3dc03d45 // ldr q5, [x10, #240]
 	WORD $0x4fa41900 // fmla v0.4s, v8.4s, v4.s[3]
 	WORD $0x4fa418e1 // fmla v1.4s, v7.4s, v4.s[3]
 	WORD $0x4fa418c2 // fmla v2.4s, v6.4s, v4.s[3]
 	WORD $0x4fa418a3 // fmla v3.4s, v5.4s, v4.s[3]
-	ADD $256, R9
+	ADD $256, R10
 	SUBS $4, R7
 	BGE four2
 tail3:
 	ADDS $4, R7
 	BEQ done5
 one4:
-	WORD $0xbd400104 // ldr s4, [x8]
-	ADD $4, R8
-	WORD $0x3dc00125 // ldr q5, [x9]
-	WORD $0x3dc00526 // ldr q6, [x9, #16]
-	WORD $0x3dc00927 // ldr q7, [x9, #32]
-	WORD $0x3dc00d28 // ldr q8, [x9, #48]
+	WORD $0xbd400124 // ldr s4, [x9]
+	ADD $4, R9
+	WORD $0x3dc00145 // ldr q5, [x10]
+	WORD $0x3dc00546 // ldr q6, [x10, #16]
+	WORD $0x3dc00947 // ldr q7, [x10, #32]
+	WORD $0x3dc00d48 // ldr q8, [x10, #48]
 	WORD $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
 	WORD $0x4f8410c1 // fmla v1.4s, v6.4s, v4.s[0]
 	WORD $0x4f8410e2 // fmla v2.4s, v7.4s, v4.s[0]
 	WORD $0x4f841103 // fmla v3.4s, v8.4s, v4.s[0]
-	ADD $64, R9
+	ADD $64, R10
 	SUBS $1, R7
 	BNE one4
 done5:
-	MOVD R4, R10
-	WORD $0x3d800140 // str q0, [x10]
-	WORD $0x3d800541 // str q1, [x10, #16]
-	WORD $0x3d800942 // str q2, [x10, #32]
-	WORD $0x3d800d43 // str q3, [x10, #48]
+	MOVD R4, R11
+	WORD $0x3d800160 // str q0, [x11]
+	WORD $0x3d800561 // str q1, [x11, #16]
+	WORD $0x3d800962 // str q2, [x11, #32]
+	WORD $0x3d800d63 // str q3, [x11, #48]
 	ADD $64, R4
 	SUB $1, R3
 	CBNZ R3, loop1

@@ -14,433 +14,458 @@ TEXT ·Gemv_iq1_mx16_q8x_16x1_dotprod(SB), 0, $1024-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-1024(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-1024(SP), R13
 	WORD $0x4f00e460 // movi v0.16b, #3
 	WORD $0x4f00e481 // movi v1.16b, #4
-	MOVD $Gemv_iq1_mx16_q8x_16x1_dotprod_1<>(SB), R13
-	WORD $0x3dc001a2 // ldr q2, [x13]
+	MOVD $Gemv_iq1_mx16_q8x_16x1_dotprod_1<>(SB), R14
+	WORD $0x3dc001c2 // ldr q2, [x14]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
 	WORD $0x4f00e406 // movi v6.16b, #0
 loop3:
+	CBZ R11, near4
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+	PRFM 512(R14), PLDL1STRM
+	PRFM 576(R14), PLDL1STRM
+	PRFM 640(R14), PLDL1STRM
+	PRFM 704(R14), PLDL1STRM
+	PRFM 768(R14), PLDL1STRM
+	PRFM 832(R14), PLDL1STRM
+	PRFM 896(R14), PLDL1STRM
+	PRFM 960(R14), PLDL1STRM
+	PRFM 1024(R14), PLDL1STRM
+	PRFM 1088(R14), PLDL1STRM
+	PRFM 1152(R14), PLDL1STRM
+near4:
 	WORD $0x3dc00027 // ldr q7, [x1]
 	WORD $0x3dc00428 // ldr q8, [x1, #16]
 	WORD $0x0e2178e9 // fcvtl v9.4s, v7.4h
 	WORD $0x4e2178ea // fcvtl2 v10.4s, v7.8h
 	WORD $0x0e21790b // fcvtl v11.4s, v8.4h
 	WORD $0x4e21790c // fcvtl2 v12.4s, v8.8h
-	MOVW $0x3e000000, R13
-	WORD $0x4e040da8 // dup v8.4s, w13
+	MOVW $0x3e000000, R14
+	WORD $0x4e040dc8 // dup v8.4s, w14
 	WORD $0x6e28dd29 // fmul v9.4s, v9.4s, v8.4s
 	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
 	WORD $0x6e28dd6b // fmul v11.4s, v11.4s, v8.4s
 	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
-	MOVW $0x0000000e, R13
-	WORD $0x4e040dad // dup v13.4s, w13
-	MOVW $0x00000001, R13
-	WORD $0x4e040dae // dup v14.4s, w13
+	MOVW $0x0000000e, R14
+	WORD $0x4e040dcd // dup v13.4s, w14
+	MOVW $0x00000001, R14
+	WORD $0x4e040dce // dup v14.4s, w14
 	WORD $0x3dc00048 // ldr q8, [x2]
 	WORD $0x4f215507 // shl v7.4s, v8.4s, #1
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d800187 // str q7, [x12]
+	WORD $0x3d8001a7 // str q7, [x13]
 	WORD $0x6f3d0507 // ushr v7.4s, v8.4s, #3
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d801187 // str q7, [x12, #64]
+	WORD $0x3d8011a7 // str q7, [x13, #64]
 	WORD $0x6f390507 // ushr v7.4s, v8.4s, #7
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d802187 // str q7, [x12, #128]
+	WORD $0x3d8021a7 // str q7, [x13, #128]
 	WORD $0x6f350507 // ushr v7.4s, v8.4s, #11
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d803187 // str q7, [x12, #192]
+	WORD $0x3d8031a7 // str q7, [x13, #192]
 	WORD $0x6f310507 // ushr v7.4s, v8.4s, #15
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d804187 // str q7, [x12, #256]
+	WORD $0x3d8041a7 // str q7, [x13, #256]
 	WORD $0x6f2d0507 // ushr v7.4s, v8.4s, #19
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d805187 // str q7, [x12, #320]
+	WORD $0x3d8051a7 // str q7, [x13, #320]
 	WORD $0x6f290507 // ushr v7.4s, v8.4s, #23
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d806187 // str q7, [x12, #384]
+	WORD $0x3d8061a7 // str q7, [x13, #384]
 	WORD $0x6f250507 // ushr v7.4s, v8.4s, #27
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d807187 // str q7, [x12, #448]
+	WORD $0x3d8071a7 // str q7, [x13, #448]
 	WORD $0x3dc01048 // ldr q8, [x2, #64]
 	WORD $0x4f215507 // shl v7.4s, v8.4s, #1
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d808187 // str q7, [x12, #512]
+	WORD $0x3d8081a7 // str q7, [x13, #512]
 	WORD $0x6f3d0507 // ushr v7.4s, v8.4s, #3
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d809187 // str q7, [x12, #576]
+	WORD $0x3d8091a7 // str q7, [x13, #576]
 	WORD $0x6f390507 // ushr v7.4s, v8.4s, #7
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d80a187 // str q7, [x12, #640]
+	WORD $0x3d80a1a7 // str q7, [x13, #640]
 	WORD $0x6f350507 // ushr v7.4s, v8.4s, #11
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d80b187 // str q7, [x12, #704]
+	WORD $0x3d80b1a7 // str q7, [x13, #704]
 	WORD $0x6f310507 // ushr v7.4s, v8.4s, #15
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d80c187 // str q7, [x12, #768]
+	WORD $0x3d80c1a7 // str q7, [x13, #768]
 	WORD $0x6f2d0507 // ushr v7.4s, v8.4s, #19
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d80d187 // str q7, [x12, #832]
+	WORD $0x3d80d1a7 // str q7, [x13, #832]
 	WORD $0x6f290507 // ushr v7.4s, v8.4s, #23
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d80e187 // str q7, [x12, #896]
+	WORD $0x3d80e1a7 // str q7, [x13, #896]
 	WORD $0x6f250507 // ushr v7.4s, v8.4s, #27
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d80f187 // str q7, [x12, #960]
+	WORD $0x3d80f1a7 // str q7, [x13, #960]
 	WORD $0x3dc00448 // ldr q8, [x2, #16]
 	WORD $0x4f215507 // shl v7.4s, v8.4s, #1
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d800587 // str q7, [x12, #16]
+	WORD $0x3d8005a7 // str q7, [x13, #16]
 	WORD $0x6f3d0507 // ushr v7.4s, v8.4s, #3
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d801587 // str q7, [x12, #80]
+	WORD $0x3d8015a7 // str q7, [x13, #80]
 	WORD $0x6f390507 // ushr v7.4s, v8.4s, #7
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d802587 // str q7, [x12, #144]
+	WORD $0x3d8025a7 // str q7, [x13, #144]
 	WORD $0x6f350507 // ushr v7.4s, v8.4s, #11
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d803587 // str q7, [x12, #208]
+	WORD $0x3d8035a7 // str q7, [x13, #208]
 	WORD $0x6f310507 // ushr v7.4s, v8.4s, #15
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d804587 // str q7, [x12, #272]
+	WORD $0x3d8045a7 // str q7, [x13, #272]
 	WORD $0x6f2d0507 // ushr v7.4s, v8.4s, #19
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d805587 // str q7, [x12, #336]
+	WORD $0x3d8055a7 // str q7, [x13, #336]
 	WORD $0x6f290507 // ushr v7.4s, v8.4s, #23
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d806587 // str q7, [x12, #400]
+	WORD $0x3d8065a7 // str q7, [x13, #400]
 	WORD $0x6f250507 // ushr v7.4s, v8.4s, #27
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d807587 // str q7, [x12, #464]
+	WORD $0x3d8075a7 // str q7, [x13, #464]
 	WORD $0x3dc01448 // ldr q8, [x2, #80]
 	WORD $0x4f215507 // shl v7.4s, v8.4s, #1
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d808587 // str q7, [x12, #528]
+	WORD $0x3d8085a7 // str q7, [x13, #528]
 	WORD $0x6f3d0507 // ushr v7.4s, v8.4s, #3
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d809587 // str q7, [x12, #592]
+	WORD $0x3d8095a7 // str q7, [x13, #592]
 	WORD $0x6f390507 // ushr v7.4s, v8.4s, #7
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d80a587 // str q7, [x12, #656]
+	WORD $0x3d80a5a7 // str q7, [x13, #656]
 	WORD $0x6f350507 // ushr v7.4s, v8.4s, #11
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d80b587 // str q7, [x12, #720]
+	WORD $0x3d80b5a7 // str q7, [x13, #720]
 	WORD $0x6f310507 // ushr v7.4s, v8.4s, #15
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d80c587 // str q7, [x12, #784]
+	WORD $0x3d80c5a7 // str q7, [x13, #784]
 	WORD $0x6f2d0507 // ushr v7.4s, v8.4s, #19
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d80d587 // str q7, [x12, #848]
+	WORD $0x3d80d5a7 // str q7, [x13, #848]
 	WORD $0x6f290507 // ushr v7.4s, v8.4s, #23
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d80e587 // str q7, [x12, #912]
+	WORD $0x3d80e5a7 // str q7, [x13, #912]
 	WORD $0x6f250507 // ushr v7.4s, v8.4s, #27
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d80f587 // str q7, [x12, #976]
+	WORD $0x3d80f5a7 // str q7, [x13, #976]
 	WORD $0x3dc00848 // ldr q8, [x2, #32]
 	WORD $0x4f215507 // shl v7.4s, v8.4s, #1
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d800987 // str q7, [x12, #32]
+	WORD $0x3d8009a7 // str q7, [x13, #32]
 	WORD $0x6f3d0507 // ushr v7.4s, v8.4s, #3
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d801987 // str q7, [x12, #96]
+	WORD $0x3d8019a7 // str q7, [x13, #96]
 	WORD $0x6f390507 // ushr v7.4s, v8.4s, #7
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d802987 // str q7, [x12, #160]
+	WORD $0x3d8029a7 // str q7, [x13, #160]
 	WORD $0x6f350507 // ushr v7.4s, v8.4s, #11
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d803987 // str q7, [x12, #224]
+	WORD $0x3d8039a7 // str q7, [x13, #224]
 	WORD $0x6f310507 // ushr v7.4s, v8.4s, #15
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d804987 // str q7, [x12, #288]
+	WORD $0x3d8049a7 // str q7, [x13, #288]
 	WORD $0x6f2d0507 // ushr v7.4s, v8.4s, #19
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d805987 // str q7, [x12, #352]
+	WORD $0x3d8059a7 // str q7, [x13, #352]
 	WORD $0x6f290507 // ushr v7.4s, v8.4s, #23
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d806987 // str q7, [x12, #416]
+	WORD $0x3d8069a7 // str q7, [x13, #416]
 	WORD $0x6f250507 // ushr v7.4s, v8.4s, #27
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d807987 // str q7, [x12, #480]
+	WORD $0x3d8079a7 // str q7, [x13, #480]
 	WORD $0x3dc01848 // ldr q8, [x2, #96]
 	WORD $0x4f215507 // shl v7.4s, v8.4s, #1
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d808987 // str q7, [x12, #544]
+	WORD $0x3d8089a7 // str q7, [x13, #544]
 	WORD $0x6f3d0507 // ushr v7.4s, v8.4s, #3
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d809987 // str q7, [x12, #608]
+	WORD $0x3d8099a7 // str q7, [x13, #608]
 	WORD $0x6f390507 // ushr v7.4s, v8.4s, #7
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d80a987 // str q7, [x12, #672]
+	WORD $0x3d80a9a7 // str q7, [x13, #672]
 	WORD $0x6f350507 // ushr v7.4s, v8.4s, #11
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d80b987 // str q7, [x12, #736]
+	WORD $0x3d80b9a7 // str q7, [x13, #736]
 	WORD $0x6f310507 // ushr v7.4s, v8.4s, #15
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d80c987 // str q7, [x12, #800]
+	WORD $0x3d80c9a7 // str q7, [x13, #800]
 	WORD $0x6f2d0507 // ushr v7.4s, v8.4s, #19
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d80d987 // str q7, [x12, #864]
+	WORD $0x3d80d9a7 // str q7, [x13, #864]
 	WORD $0x6f290507 // ushr v7.4s, v8.4s, #23
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d80e987 // str q7, [x12, #928]
+	WORD $0x3d80e9a7 // str q7, [x13, #928]
 	WORD $0x6f250507 // ushr v7.4s, v8.4s, #27
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d80f987 // str q7, [x12, #992]
+	WORD $0x3d80f9a7 // str q7, [x13, #992]
 	WORD $0x3dc00c48 // ldr q8, [x2, #48]
 	WORD $0x4f215507 // shl v7.4s, v8.4s, #1
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d800d87 // str q7, [x12, #48]
+	WORD $0x3d800da7 // str q7, [x13, #48]
 	WORD $0x6f3d0507 // ushr v7.4s, v8.4s, #3
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d801d87 // str q7, [x12, #112]
+	WORD $0x3d801da7 // str q7, [x13, #112]
 	WORD $0x6f390507 // ushr v7.4s, v8.4s, #7
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d802d87 // str q7, [x12, #176]
+	WORD $0x3d802da7 // str q7, [x13, #176]
 	WORD $0x6f350507 // ushr v7.4s, v8.4s, #11
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d803d87 // str q7, [x12, #240]
+	WORD $0x3d803da7 // str q7, [x13, #240]
 	WORD $0x6f310507 // ushr v7.4s, v8.4s, #15
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d804d87 // str q7, [x12, #304]
+	WORD $0x3d804da7 // str q7, [x13, #304]
 	WORD $0x6f2d0507 // ushr v7.4s, v8.4s, #19
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d805d87 // str q7, [x12, #368]
+	WORD $0x3d805da7 // str q7, [x13, #368]
 	WORD $0x6f290507 // ushr v7.4s, v8.4s, #23
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d806d87 // str q7, [x12, #432]
+	WORD $0x3d806da7 // str q7, [x13, #432]
 	WORD $0x6f250507 // ushr v7.4s, v8.4s, #27
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d807d87 // str q7, [x12, #496]
+	WORD $0x3d807da7 // str q7, [x13, #496]
 	WORD $0x3dc01c48 // ldr q8, [x2, #112]
 	WORD $0x4f215507 // shl v7.4s, v8.4s, #1
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d808d87 // str q7, [x12, #560]
+	WORD $0x3d808da7 // str q7, [x13, #560]
 	WORD $0x6f3d0507 // ushr v7.4s, v8.4s, #3
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d809d87 // str q7, [x12, #624]
+	WORD $0x3d809da7 // str q7, [x13, #624]
 	WORD $0x6f390507 // ushr v7.4s, v8.4s, #7
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d80ad87 // str q7, [x12, #688]
+	WORD $0x3d80ada7 // str q7, [x13, #688]
 	WORD $0x6f350507 // ushr v7.4s, v8.4s, #11
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d80bd87 // str q7, [x12, #752]
+	WORD $0x3d80bda7 // str q7, [x13, #752]
 	WORD $0x6f310507 // ushr v7.4s, v8.4s, #15
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d80cd87 // str q7, [x12, #816]
+	WORD $0x3d80cda7 // str q7, [x13, #816]
 	WORD $0x6f2d0507 // ushr v7.4s, v8.4s, #19
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d80dd87 // str q7, [x12, #880]
+	WORD $0x3d80dda7 // str q7, [x13, #880]
 	WORD $0x6f290507 // ushr v7.4s, v8.4s, #23
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d80ed87 // str q7, [x12, #944]
+	WORD $0x3d80eda7 // str q7, [x13, #944]
 	WORD $0x6f250507 // ushr v7.4s, v8.4s, #27
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d80fd87 // str q7, [x12, #1008]
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d80fda7 // str q7, [x13, #1008]
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -721,42 +746,42 @@ loop3:
 	WORD $0x6ea11e72 // bit v18.16b, v19.16b, v1.16b
 	WORD $0x4e120052 // tbl v18.16b, {v2.16b}, v18.16b
 	WORD $0x4fa7ea51 // sdot v17.4s, v18.16b, v7.4b[3]
-	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc001b2 // ldr q18, [x13]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33cd03 // fmla v3.4s, v8.4s, v19.4s
-	WORD $0x3dc01192 // ldr q18, [x12, #64]
+	WORD $0x3dc011b2 // ldr q18, [x13, #64]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33cd83 // fmla v3.4s, v12.4s, v19.4s
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33cd64 // fmla v4.4s, v11.4s, v19.4s
-	WORD $0x3dc01592 // ldr q18, [x12, #80]
+	WORD $0x3dc015b2 // ldr q18, [x13, #80]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33cd44 // fmla v4.4s, v10.4s, v19.4s
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33cd25 // fmla v5.4s, v9.4s, v19.4s
-	WORD $0x3dc01992 // ldr q18, [x12, #96]
+	WORD $0x3dc019b2 // ldr q18, [x13, #96]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33cde5 // fmla v5.4s, v15.4s, v19.4s
-	WORD $0x3dc00d92 // ldr q18, [x12, #48]
+	WORD $0x3dc00db2 // ldr q18, [x13, #48]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33ce06 // fmla v6.4s, v16.4s, v19.4s
-	WORD $0x3dc01d92 // ldr q18, [x12, #112]
+	WORD $0x3dc01db2 // ldr q18, [x13, #112]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33ce26 // fmla v6.4s, v17.4s, v19.4s
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e413 // movi v19.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
@@ -1037,42 +1062,42 @@ loop3:
 	WORD $0x6ea11d0c // bit v12.16b, v8.16b, v1.16b
 	WORD $0x4e0c004c // tbl v12.16b, {v2.16b}, v12.16b
 	WORD $0x4fade98b // sdot v11.4s, v12.16b, v13.4b[3]
-	WORD $0x3dc0218c // ldr q12, [x12, #128]
+	WORD $0x3dc021ac // ldr q12, [x13, #128]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28ce43 // fmla v3.4s, v18.4s, v8.4s
-	WORD $0x3dc0318c // ldr q12, [x12, #192]
+	WORD $0x3dc031ac // ldr q12, [x13, #192]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28ce63 // fmla v3.4s, v19.4s, v8.4s
-	WORD $0x3dc0258c // ldr q12, [x12, #144]
+	WORD $0x3dc025ac // ldr q12, [x13, #144]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28ce24 // fmla v4.4s, v17.4s, v8.4s
-	WORD $0x3dc0358c // ldr q12, [x12, #208]
+	WORD $0x3dc035ac // ldr q12, [x13, #208]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28ce04 // fmla v4.4s, v16.4s, v8.4s
-	WORD $0x3dc0298c // ldr q12, [x12, #160]
+	WORD $0x3dc029ac // ldr q12, [x13, #160]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cde5 // fmla v5.4s, v15.4s, v8.4s
-	WORD $0x3dc0398c // ldr q12, [x12, #224]
+	WORD $0x3dc039ac // ldr q12, [x13, #224]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cd25 // fmla v5.4s, v9.4s, v8.4s
-	WORD $0x3dc02d8c // ldr q12, [x12, #176]
+	WORD $0x3dc02dac // ldr q12, [x13, #176]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cd46 // fmla v6.4s, v10.4s, v8.4s
-	WORD $0x3dc03d8c // ldr q12, [x12, #240]
+	WORD $0x3dc03dac // ldr q12, [x13, #240]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cd66 // fmla v6.4s, v11.4s, v8.4s
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -1353,42 +1378,42 @@ loop3:
 	WORD $0x6ea11e53 // bit v19.16b, v18.16b, v1.16b
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4fa7ea71 // sdot v17.4s, v19.16b, v7.4b[3]
-	WORD $0x3dc04193 // ldr q19, [x12, #256]
+	WORD $0x3dc041b3 // ldr q19, [x13, #256]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32cd83 // fmla v3.4s, v12.4s, v18.4s
-	WORD $0x3dc05193 // ldr q19, [x12, #320]
+	WORD $0x3dc051b3 // ldr q19, [x13, #320]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32cd03 // fmla v3.4s, v8.4s, v18.4s
-	WORD $0x3dc04593 // ldr q19, [x12, #272]
+	WORD $0x3dc045b3 // ldr q19, [x13, #272]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32cd64 // fmla v4.4s, v11.4s, v18.4s
-	WORD $0x3dc05593 // ldr q19, [x12, #336]
+	WORD $0x3dc055b3 // ldr q19, [x13, #336]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32cd44 // fmla v4.4s, v10.4s, v18.4s
-	WORD $0x3dc04993 // ldr q19, [x12, #288]
+	WORD $0x3dc049b3 // ldr q19, [x13, #288]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32cd25 // fmla v5.4s, v9.4s, v18.4s
-	WORD $0x3dc05993 // ldr q19, [x12, #352]
+	WORD $0x3dc059b3 // ldr q19, [x13, #352]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32cde5 // fmla v5.4s, v15.4s, v18.4s
-	WORD $0x3dc04d93 // ldr q19, [x12, #304]
+	WORD $0x3dc04db3 // ldr q19, [x13, #304]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32ce06 // fmla v6.4s, v16.4s, v18.4s
-	WORD $0x3dc05d93 // ldr q19, [x12, #368]
+	WORD $0x3dc05db3 // ldr q19, [x13, #368]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32ce26 // fmla v6.4s, v17.4s, v18.4s
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e413 // movi v19.16b, #0
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
@@ -1669,42 +1694,42 @@ loop3:
 	WORD $0x6ea11d88 // bit v8.16b, v12.16b, v1.16b
 	WORD $0x4e080048 // tbl v8.16b, {v2.16b}, v8.16b
 	WORD $0x4fade90b // sdot v11.4s, v8.16b, v13.4b[3]
-	WORD $0x3dc06188 // ldr q8, [x12, #384]
+	WORD $0x3dc061a8 // ldr q8, [x13, #384]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2cce63 // fmla v3.4s, v19.4s, v12.4s
-	WORD $0x3dc07188 // ldr q8, [x12, #448]
+	WORD $0x3dc071a8 // ldr q8, [x13, #448]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2cce43 // fmla v3.4s, v18.4s, v12.4s
-	WORD $0x3dc06588 // ldr q8, [x12, #400]
+	WORD $0x3dc065a8 // ldr q8, [x13, #400]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2cce24 // fmla v4.4s, v17.4s, v12.4s
-	WORD $0x3dc07588 // ldr q8, [x12, #464]
+	WORD $0x3dc075a8 // ldr q8, [x13, #464]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2cce04 // fmla v4.4s, v16.4s, v12.4s
-	WORD $0x3dc06988 // ldr q8, [x12, #416]
+	WORD $0x3dc069a8 // ldr q8, [x13, #416]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccde5 // fmla v5.4s, v15.4s, v12.4s
-	WORD $0x3dc07988 // ldr q8, [x12, #480]
+	WORD $0x3dc079a8 // ldr q8, [x13, #480]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccd25 // fmla v5.4s, v9.4s, v12.4s
-	WORD $0x3dc06d88 // ldr q8, [x12, #432]
+	WORD $0x3dc06da8 // ldr q8, [x13, #432]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccd46 // fmla v6.4s, v10.4s, v12.4s
-	WORD $0x3dc07d88 // ldr q8, [x12, #496]
+	WORD $0x3dc07da8 // ldr q8, [x13, #496]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccd66 // fmla v6.4s, v11.4s, v12.4s
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -1985,42 +2010,42 @@ loop3:
 	WORD $0x6ea11e72 // bit v18.16b, v19.16b, v1.16b
 	WORD $0x4e120052 // tbl v18.16b, {v2.16b}, v18.16b
 	WORD $0x4fa7ea51 // sdot v17.4s, v18.16b, v7.4b[3]
-	WORD $0x3dc08192 // ldr q18, [x12, #512]
+	WORD $0x3dc081b2 // ldr q18, [x13, #512]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33cd03 // fmla v3.4s, v8.4s, v19.4s
-	WORD $0x3dc09192 // ldr q18, [x12, #576]
+	WORD $0x3dc091b2 // ldr q18, [x13, #576]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33cd83 // fmla v3.4s, v12.4s, v19.4s
-	WORD $0x3dc08592 // ldr q18, [x12, #528]
+	WORD $0x3dc085b2 // ldr q18, [x13, #528]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33cd64 // fmla v4.4s, v11.4s, v19.4s
-	WORD $0x3dc09592 // ldr q18, [x12, #592]
+	WORD $0x3dc095b2 // ldr q18, [x13, #592]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33cd44 // fmla v4.4s, v10.4s, v19.4s
-	WORD $0x3dc08992 // ldr q18, [x12, #544]
+	WORD $0x3dc089b2 // ldr q18, [x13, #544]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33cd25 // fmla v5.4s, v9.4s, v19.4s
-	WORD $0x3dc09992 // ldr q18, [x12, #608]
+	WORD $0x3dc099b2 // ldr q18, [x13, #608]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33cde5 // fmla v5.4s, v15.4s, v19.4s
-	WORD $0x3dc08d92 // ldr q18, [x12, #560]
+	WORD $0x3dc08db2 // ldr q18, [x13, #560]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33ce06 // fmla v6.4s, v16.4s, v19.4s
-	WORD $0x3dc09d92 // ldr q18, [x12, #624]
+	WORD $0x3dc09db2 // ldr q18, [x13, #624]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8e9253 // fmul v19.4s, v18.4s, v14.s[0]
 	WORD $0x4e33ce26 // fmla v6.4s, v17.4s, v19.4s
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e413 // movi v19.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
@@ -2301,42 +2326,42 @@ loop3:
 	WORD $0x6ea11d0c // bit v12.16b, v8.16b, v1.16b
 	WORD $0x4e0c004c // tbl v12.16b, {v2.16b}, v12.16b
 	WORD $0x4fade98b // sdot v11.4s, v12.16b, v13.4b[3]
-	WORD $0x3dc0a18c // ldr q12, [x12, #640]
+	WORD $0x3dc0a1ac // ldr q12, [x13, #640]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28ce43 // fmla v3.4s, v18.4s, v8.4s
-	WORD $0x3dc0b18c // ldr q12, [x12, #704]
+	WORD $0x3dc0b1ac // ldr q12, [x13, #704]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28ce63 // fmla v3.4s, v19.4s, v8.4s
-	WORD $0x3dc0a58c // ldr q12, [x12, #656]
+	WORD $0x3dc0a5ac // ldr q12, [x13, #656]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28ce24 // fmla v4.4s, v17.4s, v8.4s
-	WORD $0x3dc0b58c // ldr q12, [x12, #720]
+	WORD $0x3dc0b5ac // ldr q12, [x13, #720]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28ce04 // fmla v4.4s, v16.4s, v8.4s
-	WORD $0x3dc0a98c // ldr q12, [x12, #672]
+	WORD $0x3dc0a9ac // ldr q12, [x13, #672]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cde5 // fmla v5.4s, v15.4s, v8.4s
-	WORD $0x3dc0b98c // ldr q12, [x12, #736]
+	WORD $0x3dc0b9ac // ldr q12, [x13, #736]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cd25 // fmla v5.4s, v9.4s, v8.4s
-	WORD $0x3dc0ad8c // ldr q12, [x12, #688]
+	WORD $0x3dc0adac // ldr q12, [x13, #688]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cd46 // fmla v6.4s, v10.4s, v8.4s
-	WORD $0x3dc0bd8c // ldr q12, [x12, #752]
+	WORD $0x3dc0bdac // ldr q12, [x13, #752]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cd66 // fmla v6.4s, v11.4s, v8.4s
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -2617,42 +2642,42 @@ loop3:
 	WORD $0x6ea11e53 // bit v19.16b, v18.16b, v1.16b
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4fa7ea71 // sdot v17.4s, v19.16b, v7.4b[3]
-	WORD $0x3dc0c193 // ldr q19, [x12, #768]
+	WORD $0x3dc0c1b3 // ldr q19, [x13, #768]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32cd83 // fmla v3.4s, v12.4s, v18.4s
-	WORD $0x3dc0d193 // ldr q19, [x12, #832]
+	WORD $0x3dc0d1b3 // ldr q19, [x13, #832]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32cd03 // fmla v3.4s, v8.4s, v18.4s
-	WORD $0x3dc0c593 // ldr q19, [x12, #784]
+	WORD $0x3dc0c5b3 // ldr q19, [x13, #784]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32cd64 // fmla v4.4s, v11.4s, v18.4s
-	WORD $0x3dc0d593 // ldr q19, [x12, #848]
+	WORD $0x3dc0d5b3 // ldr q19, [x13, #848]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32cd44 // fmla v4.4s, v10.4s, v18.4s
-	WORD $0x3dc0c993 // ldr q19, [x12, #800]
+	WORD $0x3dc0c9b3 // ldr q19, [x13, #800]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32cd25 // fmla v5.4s, v9.4s, v18.4s
-	WORD $0x3dc0d993 // ldr q19, [x12, #864]
+	WORD $0x3dc0d9b3 // ldr q19, [x13, #864]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32cde5 // fmla v5.4s, v15.4s, v18.4s
-	WORD $0x3dc0cd93 // ldr q19, [x12, #816]
+	WORD $0x3dc0cdb3 // ldr q19, [x13, #816]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32ce06 // fmla v6.4s, v16.4s, v18.4s
-	WORD $0x3dc0dd93 // ldr q19, [x12, #880]
+	WORD $0x3dc0ddb3 // ldr q19, [x13, #880]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8e9272 // fmul v18.4s, v19.4s, v14.s[0]
 	WORD $0x4e32ce26 // fmla v6.4s, v17.4s, v18.4s
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e413 // movi v19.16b, #0
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
@@ -2925,35 +2950,35 @@ loop3:
 	WORD $0x6ea11d88 // bit v8.16b, v12.16b, v1.16b
 	WORD $0x4e080048 // tbl v8.16b, {v2.16b}, v8.16b
 	WORD $0x4fade90b // sdot v11.4s, v8.16b, v13.4b[3]
-	WORD $0x3dc0e188 // ldr q8, [x12, #896]
+	WORD $0x3dc0e1a8 // ldr q8, [x13, #896]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2cce63 // fmla v3.4s, v19.4s, v12.4s
-	WORD $0x3dc0f188 // ldr q8, [x12, #960]
+	WORD $0x3dc0f1a8 // ldr q8, [x13, #960]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2cce43 // fmla v3.4s, v18.4s, v12.4s
-	WORD $0x3dc0e588 // ldr q8, [x12, #912]
+	WORD $0x3dc0e5a8 // ldr q8, [x13, #912]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2cce24 // fmla v4.4s, v17.4s, v12.4s
-	WORD $0x3dc0f588 // ldr q8, [x12, #976]
+	WORD $0x3dc0f5a8 // ldr q8, [x13, #976]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2cce04 // fmla v4.4s, v16.4s, v12.4s
-	WORD $0x3dc0e988 // ldr q8, [x12, #928]
+	WORD $0x3dc0e9a8 // ldr q8, [x13, #928]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccde5 // fmla v5.4s, v15.4s, v12.4s
-	WORD $0x3dc0f988 // ldr q8, [x12, #992]
+	WORD $0x3dc0f9a8 // ldr q8, [x13, #992]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccd25 // fmla v5.4s, v9.4s, v12.4s
-	WORD $0x3dc0ed88 // ldr q8, [x12, #944]
+	WORD $0x3dc0eda8 // ldr q8, [x13, #944]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccd46 // fmla v6.4s, v10.4s, v12.4s
-	WORD $0x3dc0fd88 // ldr q8, [x12, #1008]
+	WORD $0x3dc0fda8 // ldr q8, [x13, #1008]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccd66 // fmla v6.4s, v11.4s, v12.4s
@@ -2961,11 +2986,11 @@ loop3:
 	ADD $1216, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R13
-	WORD $0x3d8001a3 // str q3, [x13]
-	WORD $0x3d8005a4 // str q4, [x13, #16]
-	WORD $0x3d8009a5 // str q5, [x13, #32]
-	WORD $0x3d800da6 // str q6, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c3 // str q3, [x14]
+	WORD $0x3d8005c4 // str q4, [x14, #16]
+	WORD $0x3d8009c5 // str q5, [x14, #32]
+	WORD $0x3d800dc6 // str q6, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -2983,16 +3008,17 @@ TEXT ·Gemv_iq1_mx16_q8x_16x2_dotprod(SB), 0, $1024-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-1024(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-1024(SP), R14
 	WORD $0x4f00e460 // movi v0.16b, #3
 	WORD $0x4f00e481 // movi v1.16b, #4
-	MOVD $Gemv_iq1_mx16_q8x_16x2_dotprod_1<>(SB), R14
-	WORD $0x3dc001c2 // ldr q2, [x14]
+	MOVD $Gemv_iq1_mx16_q8x_16x2_dotprod_1<>(SB), R15
+	WORD $0x3dc001e2 // ldr q2, [x15]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
@@ -3003,422 +3029,446 @@ loop2:
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
 loop3:
+	CBZ R11, near4
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+	PRFM 832(R15), PLDL1STRM
+	PRFM 896(R15), PLDL1STRM
+	PRFM 960(R15), PLDL1STRM
+	PRFM 1024(R15), PLDL1STRM
+	PRFM 1088(R15), PLDL1STRM
+	PRFM 1152(R15), PLDL1STRM
+near4:
 	WORD $0x3dc0002b // ldr q11, [x1]
 	WORD $0x3dc0042c // ldr q12, [x1, #16]
 	WORD $0x0e21796d // fcvtl v13.4s, v11.4h
 	WORD $0x4e21796e // fcvtl2 v14.4s, v11.8h
 	WORD $0x0e21798f // fcvtl v15.4s, v12.4h
 	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
-	MOVW $0x3e000000, R14
-	WORD $0x4e040dcc // dup v12.4s, w14
+	MOVW $0x3e000000, R15
+	WORD $0x4e040dec // dup v12.4s, w15
 	WORD $0x6e2cddad // fmul v13.4s, v13.4s, v12.4s
 	WORD $0x6e2cddce // fmul v14.4s, v14.4s, v12.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
 	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	MOVW $0x0000000e, R14
-	WORD $0x4e040dd1 // dup v17.4s, w14
-	MOVW $0x00000001, R14
-	WORD $0x4e040dd2 // dup v18.4s, w14
+	MOVW $0x0000000e, R15
+	WORD $0x4e040df1 // dup v17.4s, w15
+	MOVW $0x00000001, R15
+	WORD $0x4e040df2 // dup v18.4s, w15
 	WORD $0x3dc0004c // ldr q12, [x2]
 	WORD $0x4f21558b // shl v11.4s, v12.4s, #1
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8001ab // str q11, [x13]
+	WORD $0x3d8001cb // str q11, [x14]
 	WORD $0x6f3d058b // ushr v11.4s, v12.4s, #3
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8011ab // str q11, [x13, #64]
+	WORD $0x3d8011cb // str q11, [x14, #64]
 	WORD $0x6f39058b // ushr v11.4s, v12.4s, #7
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8021ab // str q11, [x13, #128]
+	WORD $0x3d8021cb // str q11, [x14, #128]
 	WORD $0x6f35058b // ushr v11.4s, v12.4s, #11
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8031ab // str q11, [x13, #192]
+	WORD $0x3d8031cb // str q11, [x14, #192]
 	WORD $0x6f31058b // ushr v11.4s, v12.4s, #15
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8041ab // str q11, [x13, #256]
+	WORD $0x3d8041cb // str q11, [x14, #256]
 	WORD $0x6f2d058b // ushr v11.4s, v12.4s, #19
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8051ab // str q11, [x13, #320]
+	WORD $0x3d8051cb // str q11, [x14, #320]
 	WORD $0x6f29058b // ushr v11.4s, v12.4s, #23
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8061ab // str q11, [x13, #384]
+	WORD $0x3d8061cb // str q11, [x14, #384]
 	WORD $0x6f25058b // ushr v11.4s, v12.4s, #27
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8071ab // str q11, [x13, #448]
+	WORD $0x3d8071cb // str q11, [x14, #448]
 	WORD $0x3dc0104c // ldr q12, [x2, #64]
 	WORD $0x4f21558b // shl v11.4s, v12.4s, #1
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8081ab // str q11, [x13, #512]
+	WORD $0x3d8081cb // str q11, [x14, #512]
 	WORD $0x6f3d058b // ushr v11.4s, v12.4s, #3
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8091ab // str q11, [x13, #576]
+	WORD $0x3d8091cb // str q11, [x14, #576]
 	WORD $0x6f39058b // ushr v11.4s, v12.4s, #7
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d80a1ab // str q11, [x13, #640]
+	WORD $0x3d80a1cb // str q11, [x14, #640]
 	WORD $0x6f35058b // ushr v11.4s, v12.4s, #11
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d80b1ab // str q11, [x13, #704]
+	WORD $0x3d80b1cb // str q11, [x14, #704]
 	WORD $0x6f31058b // ushr v11.4s, v12.4s, #15
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d80c1ab // str q11, [x13, #768]
+	WORD $0x3d80c1cb // str q11, [x14, #768]
 	WORD $0x6f2d058b // ushr v11.4s, v12.4s, #19
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d80d1ab // str q11, [x13, #832]
+	WORD $0x3d80d1cb // str q11, [x14, #832]
 	WORD $0x6f29058b // ushr v11.4s, v12.4s, #23
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d80e1ab // str q11, [x13, #896]
+	WORD $0x3d80e1cb // str q11, [x14, #896]
 	WORD $0x6f25058b // ushr v11.4s, v12.4s, #27
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d80f1ab // str q11, [x13, #960]
+	WORD $0x3d80f1cb // str q11, [x14, #960]
 	WORD $0x3dc0044c // ldr q12, [x2, #16]
 	WORD $0x4f21558b // shl v11.4s, v12.4s, #1
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8005ab // str q11, [x13, #16]
+	WORD $0x3d8005cb // str q11, [x14, #16]
 	WORD $0x6f3d058b // ushr v11.4s, v12.4s, #3
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8015ab // str q11, [x13, #80]
+	WORD $0x3d8015cb // str q11, [x14, #80]
 	WORD $0x6f39058b // ushr v11.4s, v12.4s, #7
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8025ab // str q11, [x13, #144]
+	WORD $0x3d8025cb // str q11, [x14, #144]
 	WORD $0x6f35058b // ushr v11.4s, v12.4s, #11
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8035ab // str q11, [x13, #208]
+	WORD $0x3d8035cb // str q11, [x14, #208]
 	WORD $0x6f31058b // ushr v11.4s, v12.4s, #15
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8045ab // str q11, [x13, #272]
+	WORD $0x3d8045cb // str q11, [x14, #272]
 	WORD $0x6f2d058b // ushr v11.4s, v12.4s, #19
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8055ab // str q11, [x13, #336]
+	WORD $0x3d8055cb // str q11, [x14, #336]
 	WORD $0x6f29058b // ushr v11.4s, v12.4s, #23
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8065ab // str q11, [x13, #400]
+	WORD $0x3d8065cb // str q11, [x14, #400]
 	WORD $0x6f25058b // ushr v11.4s, v12.4s, #27
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8075ab // str q11, [x13, #464]
+	WORD $0x3d8075cb // str q11, [x14, #464]
 	WORD $0x3dc0144c // ldr q12, [x2, #80]
 	WORD $0x4f21558b // shl v11.4s, v12.4s, #1
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8085ab // str q11, [x13, #528]
+	WORD $0x3d8085cb // str q11, [x14, #528]
 	WORD $0x6f3d058b // ushr v11.4s, v12.4s, #3
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8095ab // str q11, [x13, #592]
+	WORD $0x3d8095cb // str q11, [x14, #592]
 	WORD $0x6f39058b // ushr v11.4s, v12.4s, #7
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d80a5ab // str q11, [x13, #656]
+	WORD $0x3d80a5cb // str q11, [x14, #656]
 	WORD $0x6f35058b // ushr v11.4s, v12.4s, #11
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d80b5ab // str q11, [x13, #720]
+	WORD $0x3d80b5cb // str q11, [x14, #720]
 	WORD $0x6f31058b // ushr v11.4s, v12.4s, #15
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d80c5ab // str q11, [x13, #784]
+	WORD $0x3d80c5cb // str q11, [x14, #784]
 	WORD $0x6f2d058b // ushr v11.4s, v12.4s, #19
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d80d5ab // str q11, [x13, #848]
+	WORD $0x3d80d5cb // str q11, [x14, #848]
 	WORD $0x6f29058b // ushr v11.4s, v12.4s, #23
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d80e5ab // str q11, [x13, #912]
+	WORD $0x3d80e5cb // str q11, [x14, #912]
 	WORD $0x6f25058b // ushr v11.4s, v12.4s, #27
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d80f5ab // str q11, [x13, #976]
+	WORD $0x3d80f5cb // str q11, [x14, #976]
 	WORD $0x3dc0084c // ldr q12, [x2, #32]
 	WORD $0x4f21558b // shl v11.4s, v12.4s, #1
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8009ab // str q11, [x13, #32]
+	WORD $0x3d8009cb // str q11, [x14, #32]
 	WORD $0x6f3d058b // ushr v11.4s, v12.4s, #3
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8019ab // str q11, [x13, #96]
+	WORD $0x3d8019cb // str q11, [x14, #96]
 	WORD $0x6f39058b // ushr v11.4s, v12.4s, #7
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8029ab // str q11, [x13, #160]
+	WORD $0x3d8029cb // str q11, [x14, #160]
 	WORD $0x6f35058b // ushr v11.4s, v12.4s, #11
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8039ab // str q11, [x13, #224]
+	WORD $0x3d8039cb // str q11, [x14, #224]
 	WORD $0x6f31058b // ushr v11.4s, v12.4s, #15
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8049ab // str q11, [x13, #288]
+	WORD $0x3d8049cb // str q11, [x14, #288]
 	WORD $0x6f2d058b // ushr v11.4s, v12.4s, #19
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8059ab // str q11, [x13, #352]
+	WORD $0x3d8059cb // str q11, [x14, #352]
 	WORD $0x6f29058b // ushr v11.4s, v12.4s, #23
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8069ab // str q11, [x13, #416]
+	WORD $0x3d8069cb // str q11, [x14, #416]
 	WORD $0x6f25058b // ushr v11.4s, v12.4s, #27
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8079ab // str q11, [x13, #480]
+	WORD $0x3d8079cb // str q11, [x14, #480]
 	WORD $0x3dc0184c // ldr q12, [x2, #96]
 	WORD $0x4f21558b // shl v11.4s, v12.4s, #1
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8089ab // str q11, [x13, #544]
+	WORD $0x3d8089cb // str q11, [x14, #544]
 	WORD $0x6f3d058b // ushr v11.4s, v12.4s, #3
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8099ab // str q11, [x13, #608]
+	WORD $0x3d8099cb // str q11, [x14, #608]
 	WORD $0x6f39058b // ushr v11.4s, v12.4s, #7
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d80a9ab // str q11, [x13, #672]
+	WORD $0x3d80a9cb // str q11, [x14, #672]
 	WORD $0x6f35058b // ushr v11.4s, v12.4s, #11
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d80b9ab // str q11, [x13, #736]
+	WORD $0x3d80b9cb // str q11, [x14, #736]
 	WORD $0x6f31058b // ushr v11.4s, v12.4s, #15
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d80c9ab // str q11, [x13, #800]
+	WORD $0x3d80c9cb // str q11, [x14, #800]
 	WORD $0x6f2d058b // ushr v11.4s, v12.4s, #19
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d80d9ab // str q11, [x13, #864]
+	WORD $0x3d80d9cb // str q11, [x14, #864]
 	WORD $0x6f29058b // ushr v11.4s, v12.4s, #23
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d80e9ab // str q11, [x13, #928]
+	WORD $0x3d80e9cb // str q11, [x14, #928]
 	WORD $0x6f25058b // ushr v11.4s, v12.4s, #27
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d80f9ab // str q11, [x13, #992]
+	WORD $0x3d80f9cb // str q11, [x14, #992]
 	WORD $0x3dc00c4c // ldr q12, [x2, #48]
 	WORD $0x4f21558b // shl v11.4s, v12.4s, #1
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d800dab // str q11, [x13, #48]
+	WORD $0x3d800dcb // str q11, [x14, #48]
 	WORD $0x6f3d058b // ushr v11.4s, v12.4s, #3
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d801dab // str q11, [x13, #112]
+	WORD $0x3d801dcb // str q11, [x14, #112]
 	WORD $0x6f39058b // ushr v11.4s, v12.4s, #7
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d802dab // str q11, [x13, #176]
+	WORD $0x3d802dcb // str q11, [x14, #176]
 	WORD $0x6f35058b // ushr v11.4s, v12.4s, #11
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d803dab // str q11, [x13, #240]
+	WORD $0x3d803dcb // str q11, [x14, #240]
 	WORD $0x6f31058b // ushr v11.4s, v12.4s, #15
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d804dab // str q11, [x13, #304]
+	WORD $0x3d804dcb // str q11, [x14, #304]
 	WORD $0x6f2d058b // ushr v11.4s, v12.4s, #19
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d805dab // str q11, [x13, #368]
+	WORD $0x3d805dcb // str q11, [x14, #368]
 	WORD $0x6f29058b // ushr v11.4s, v12.4s, #23
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d806dab // str q11, [x13, #432]
+	WORD $0x3d806dcb // str q11, [x14, #432]
 	WORD $0x6f25058b // ushr v11.4s, v12.4s, #27
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d807dab // str q11, [x13, #496]
+	WORD $0x3d807dcb // str q11, [x14, #496]
 	WORD $0x3dc01c4c // ldr q12, [x2, #112]
 	WORD $0x4f21558b // shl v11.4s, v12.4s, #1
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d808dab // str q11, [x13, #560]
+	WORD $0x3d808dcb // str q11, [x14, #560]
 	WORD $0x6f3d058b // ushr v11.4s, v12.4s, #3
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d809dab // str q11, [x13, #624]
+	WORD $0x3d809dcb // str q11, [x14, #624]
 	WORD $0x6f39058b // ushr v11.4s, v12.4s, #7
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d80adab // str q11, [x13, #688]
+	WORD $0x3d80adcb // str q11, [x14, #688]
 	WORD $0x6f35058b // ushr v11.4s, v12.4s, #11
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d80bdab // str q11, [x13, #752]
+	WORD $0x3d80bdcb // str q11, [x14, #752]
 	WORD $0x6f31058b // ushr v11.4s, v12.4s, #15
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d80cdab // str q11, [x13, #816]
+	WORD $0x3d80cdcb // str q11, [x14, #816]
 	WORD $0x6f2d058b // ushr v11.4s, v12.4s, #19
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d80ddab // str q11, [x13, #880]
+	WORD $0x3d80ddcb // str q11, [x14, #880]
 	WORD $0x6f29058b // ushr v11.4s, v12.4s, #23
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d80edab // str q11, [x13, #944]
+	WORD $0x3d80edcb // str q11, [x14, #944]
 	WORD $0x6f25058b // ushr v11.4s, v12.4s, #27
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d80fdab // str q11, [x13, #1008]
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3d80fdcb // str q11, [x14, #1008]
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e413 // movi v19.16b, #0
@@ -3499,14 +3549,14 @@ loop3:
 	WORD $0x4e150055 // tbl v21.16b, {v2.16b}, v21.16b
 	WORD $0x4faceaad // sdot v13.4s, v21.16b, v12.4b[3]
 	WORD $0x4fafeab4 // sdot v20.4s, v21.16b, v15.4b[3]
-	WORD $0x3dc001b5 // ldr q21, [x13]
+	WORD $0x3dc001d5 // ldr q21, [x14]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9292b6 // fmul v22.4s, v21.4s, v18.s[0]
 	WORD $0x4e36cdc3 // fmla v3.4s, v14.4s, v22.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9192b6 // fmul v22.4s, v21.4s, v17.s[0]
 	WORD $0x4e36ce67 // fmla v7.4s, v19.4s, v22.4s
-	WORD $0x3dc011b5 // ldr q21, [x13, #64]
+	WORD $0x3dc011d5 // ldr q21, [x14, #64]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9292b6 // fmul v22.4s, v21.4s, v18.s[0]
 	WORD $0x4e36cda3 // fmla v3.4s, v13.4s, v22.4s
@@ -3593,14 +3643,14 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4facea76 // sdot v22.4s, v19.16b, v12.4b[3]
 	WORD $0x4fafea6d // sdot v13.4s, v19.16b, v15.4b[3]
-	WORD $0x3dc005b3 // ldr q19, [x13, #16]
+	WORD $0x3dc005d3 // ldr q19, [x14, #16]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f92926e // fmul v14.4s, v19.4s, v18.s[0]
 	WORD $0x4e2ecea4 // fmla v4.4s, v21.4s, v14.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f91926e // fmul v14.4s, v19.4s, v17.s[0]
 	WORD $0x4e2ece88 // fmla v8.4s, v20.4s, v14.4s
-	WORD $0x3dc015b3 // ldr q19, [x13, #80]
+	WORD $0x3dc015d3 // ldr q19, [x14, #80]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f92926e // fmul v14.4s, v19.4s, v18.s[0]
 	WORD $0x4e2ecec4 // fmla v4.4s, v22.4s, v14.4s
@@ -3687,14 +3737,14 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4facea8e // sdot v14.4s, v20.16b, v12.4b[3]
 	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
-	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	WORD $0x3dc009d4 // ldr q20, [x14, #32]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35ce65 // fmla v5.4s, v19.4s, v21.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919295 // fmul v21.4s, v20.4s, v17.s[0]
 	WORD $0x4e35cda9 // fmla v9.4s, v13.4s, v21.4s
-	WORD $0x3dc019b4 // ldr q20, [x13, #96]
+	WORD $0x3dc019d4 // ldr q20, [x14, #96]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cdc5 // fmla v5.4s, v14.4s, v21.4s
@@ -3781,28 +3831,28 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4face9b5 // sdot v21.4s, v13.16b, v12.4b[3]
 	WORD $0x4fafe9ae // sdot v14.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc00dad // ldr q13, [x13, #48]
+	WORD $0x3dc00dcd // ldr q13, [x14, #48]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9291b3 // fmul v19.4s, v13.4s, v18.s[0]
 	WORD $0x4e33ce86 // fmla v6.4s, v20.4s, v19.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f9191b3 // fmul v19.4s, v13.4s, v17.s[0]
 	WORD $0x4e33ceca // fmla v10.4s, v22.4s, v19.4s
-	WORD $0x3dc01dad // ldr q13, [x13, #112]
+	WORD $0x3dc01dcd // ldr q13, [x14, #112]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f9291b3 // fmul v19.4s, v13.4s, v18.s[0]
 	WORD $0x4e33cea6 // fmla v6.4s, v21.4s, v19.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9191b3 // fmul v19.4s, v13.4s, v17.s[0]
 	WORD $0x4e33cdca // fmla v10.4s, v14.4s, v19.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018c // ldr q12, [x12]
-	WORD $0x3dc0058b // ldr q11, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ac // ldr q12, [x13]
+	WORD $0x3dc005ab // ldr q11, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e413 // movi v19.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
@@ -3883,14 +3933,14 @@ loop3:
 	WORD $0x4e160056 // tbl v22.16b, {v2.16b}, v22.16b
 	WORD $0x4fb0ead3 // sdot v19.4s, v22.16b, v16.4b[3]
 	WORD $0x4fabead5 // sdot v21.4s, v22.16b, v11.4b[3]
-	WORD $0x3dc021b6 // ldr q22, [x13, #128]
+	WORD $0x3dc021d6 // ldr q22, [x14, #128]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9192d4 // fmul v20.4s, v22.4s, v17.s[0]
 	WORD $0x4e34cda3 // fmla v3.4s, v13.4s, v20.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9292d4 // fmul v20.4s, v22.4s, v18.s[0]
 	WORD $0x4e34cdc7 // fmla v7.4s, v14.4s, v20.4s
-	WORD $0x3dc031b6 // ldr q22, [x13, #192]
+	WORD $0x3dc031d6 // ldr q22, [x14, #192]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9192d4 // fmul v20.4s, v22.4s, v17.s[0]
 	WORD $0x4e34ce63 // fmla v3.4s, v19.4s, v20.4s
@@ -3977,14 +4027,14 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4fb0e9d4 // sdot v20.4s, v14.16b, v16.4b[3]
 	WORD $0x4fabe9d3 // sdot v19.4s, v14.16b, v11.4b[3]
-	WORD $0x3dc025ae // ldr q14, [x13, #144]
+	WORD $0x3dc025ce // ldr q14, [x14, #144]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcec4 // fmla v4.4s, v22.4s, v13.4s
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dcea8 // fmla v8.4s, v21.4s, v13.4s
-	WORD $0x3dc035ae // ldr q14, [x13, #208]
+	WORD $0x3dc035ce // ldr q14, [x14, #208]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce84 // fmla v4.4s, v20.4s, v13.4s
@@ -4071,14 +4121,14 @@ loop3:
 	WORD $0x4e150055 // tbl v21.16b, {v2.16b}, v21.16b
 	WORD $0x4fb0eaad // sdot v13.4s, v21.16b, v16.4b[3]
 	WORD $0x4fabeab4 // sdot v20.4s, v21.16b, v11.4b[3]
-	WORD $0x3dc029b5 // ldr q21, [x13, #160]
+	WORD $0x3dc029d5 // ldr q21, [x14, #160]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9192b6 // fmul v22.4s, v21.4s, v17.s[0]
 	WORD $0x4e36cdc5 // fmla v5.4s, v14.4s, v22.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9292b6 // fmul v22.4s, v21.4s, v18.s[0]
 	WORD $0x4e36ce69 // fmla v9.4s, v19.4s, v22.4s
-	WORD $0x3dc039b5 // ldr q21, [x13, #224]
+	WORD $0x3dc039d5 // ldr q21, [x14, #224]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9192b6 // fmul v22.4s, v21.4s, v17.s[0]
 	WORD $0x4e36cda5 // fmla v5.4s, v13.4s, v22.4s
@@ -4165,28 +4215,28 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4fb0ea76 // sdot v22.4s, v19.16b, v16.4b[3]
 	WORD $0x4fabea6d // sdot v13.4s, v19.16b, v11.4b[3]
-	WORD $0x3dc02db3 // ldr q19, [x13, #176]
+	WORD $0x3dc02dd3 // ldr q19, [x14, #176]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f91926e // fmul v14.4s, v19.4s, v17.s[0]
 	WORD $0x4e2ecea6 // fmla v6.4s, v21.4s, v14.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f92926e // fmul v14.4s, v19.4s, v18.s[0]
 	WORD $0x4e2ece8a // fmla v10.4s, v20.4s, v14.4s
-	WORD $0x3dc03db3 // ldr q19, [x13, #240]
+	WORD $0x3dc03dd3 // ldr q19, [x14, #240]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f91926e // fmul v14.4s, v19.4s, v17.s[0]
 	WORD $0x4e2ecec6 // fmla v6.4s, v22.4s, v14.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f92926e // fmul v14.4s, v19.4s, v18.s[0]
 	WORD $0x4e2ecdaa // fmla v10.4s, v13.4s, v14.4s
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e413 // movi v19.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -4267,14 +4317,14 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4facea8e // sdot v14.4s, v20.16b, v12.4b[3]
 	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
-	WORD $0x3dc041b4 // ldr q20, [x13, #256]
+	WORD $0x3dc041d4 // ldr q20, [x14, #256]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35ce63 // fmla v3.4s, v19.4s, v21.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919295 // fmul v21.4s, v20.4s, v17.s[0]
 	WORD $0x4e35cda7 // fmla v7.4s, v13.4s, v21.4s
-	WORD $0x3dc051b4 // ldr q20, [x13, #320]
+	WORD $0x3dc051d4 // ldr q20, [x14, #320]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cdc3 // fmla v3.4s, v14.4s, v21.4s
@@ -4361,14 +4411,14 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4face9b5 // sdot v21.4s, v13.16b, v12.4b[3]
 	WORD $0x4fafe9ae // sdot v14.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc045ad // ldr q13, [x13, #272]
+	WORD $0x3dc045cd // ldr q13, [x14, #272]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9291b3 // fmul v19.4s, v13.4s, v18.s[0]
 	WORD $0x4e33ce84 // fmla v4.4s, v20.4s, v19.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f9191b3 // fmul v19.4s, v13.4s, v17.s[0]
 	WORD $0x4e33cec8 // fmla v8.4s, v22.4s, v19.4s
-	WORD $0x3dc055ad // ldr q13, [x13, #336]
+	WORD $0x3dc055cd // ldr q13, [x14, #336]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f9291b3 // fmul v19.4s, v13.4s, v18.s[0]
 	WORD $0x4e33cea4 // fmla v4.4s, v21.4s, v19.4s
@@ -4455,14 +4505,14 @@ loop3:
 	WORD $0x4e160056 // tbl v22.16b, {v2.16b}, v22.16b
 	WORD $0x4facead3 // sdot v19.4s, v22.16b, v12.4b[3]
 	WORD $0x4fafead5 // sdot v21.4s, v22.16b, v15.4b[3]
-	WORD $0x3dc049b6 // ldr q22, [x13, #288]
+	WORD $0x3dc049d6 // ldr q22, [x14, #288]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9292d4 // fmul v20.4s, v22.4s, v18.s[0]
 	WORD $0x4e34cda5 // fmla v5.4s, v13.4s, v20.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9192d4 // fmul v20.4s, v22.4s, v17.s[0]
 	WORD $0x4e34cdc9 // fmla v9.4s, v14.4s, v20.4s
-	WORD $0x3dc059b6 // ldr q22, [x13, #352]
+	WORD $0x3dc059d6 // ldr q22, [x14, #352]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9292d4 // fmul v20.4s, v22.4s, v18.s[0]
 	WORD $0x4e34ce65 // fmla v5.4s, v19.4s, v20.4s
@@ -4549,28 +4599,28 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4face9d4 // sdot v20.4s, v14.16b, v12.4b[3]
 	WORD $0x4fafe9d3 // sdot v19.4s, v14.16b, v15.4b[3]
-	WORD $0x3dc04dae // ldr q14, [x13, #304]
+	WORD $0x3dc04dce // ldr q14, [x14, #304]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dcec6 // fmla v6.4s, v22.4s, v13.4s
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dceaa // fmla v10.4s, v21.4s, v13.4s
-	WORD $0x3dc05dae // ldr q14, [x13, #368]
+	WORD $0x3dc05dce // ldr q14, [x14, #368]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dce86 // fmla v6.4s, v20.4s, v13.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce6a // fmla v10.4s, v19.4s, v13.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018c // ldr q12, [x12]
-	WORD $0x3dc0058b // ldr q11, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ac // ldr q12, [x13]
+	WORD $0x3dc005ab // ldr q11, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e413 // movi v19.16b, #0
@@ -4651,14 +4701,14 @@ loop3:
 	WORD $0x4e150055 // tbl v21.16b, {v2.16b}, v21.16b
 	WORD $0x4fb0eaad // sdot v13.4s, v21.16b, v16.4b[3]
 	WORD $0x4fabeab4 // sdot v20.4s, v21.16b, v11.4b[3]
-	WORD $0x3dc061b5 // ldr q21, [x13, #384]
+	WORD $0x3dc061d5 // ldr q21, [x14, #384]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9192b6 // fmul v22.4s, v21.4s, v17.s[0]
 	WORD $0x4e36cdc3 // fmla v3.4s, v14.4s, v22.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9292b6 // fmul v22.4s, v21.4s, v18.s[0]
 	WORD $0x4e36ce67 // fmla v7.4s, v19.4s, v22.4s
-	WORD $0x3dc071b5 // ldr q21, [x13, #448]
+	WORD $0x3dc071d5 // ldr q21, [x14, #448]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9192b6 // fmul v22.4s, v21.4s, v17.s[0]
 	WORD $0x4e36cda3 // fmla v3.4s, v13.4s, v22.4s
@@ -4745,14 +4795,14 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4fb0ea76 // sdot v22.4s, v19.16b, v16.4b[3]
 	WORD $0x4fabea6d // sdot v13.4s, v19.16b, v11.4b[3]
-	WORD $0x3dc065b3 // ldr q19, [x13, #400]
+	WORD $0x3dc065d3 // ldr q19, [x14, #400]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f91926e // fmul v14.4s, v19.4s, v17.s[0]
 	WORD $0x4e2ecea4 // fmla v4.4s, v21.4s, v14.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f92926e // fmul v14.4s, v19.4s, v18.s[0]
 	WORD $0x4e2ece88 // fmla v8.4s, v20.4s, v14.4s
-	WORD $0x3dc075b3 // ldr q19, [x13, #464]
+	WORD $0x3dc075d3 // ldr q19, [x14, #464]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f91926e // fmul v14.4s, v19.4s, v17.s[0]
 	WORD $0x4e2ecec4 // fmla v4.4s, v22.4s, v14.4s
@@ -4839,14 +4889,14 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4fb0ea8e // sdot v14.4s, v20.16b, v16.4b[3]
 	WORD $0x4fabea96 // sdot v22.4s, v20.16b, v11.4b[3]
-	WORD $0x3dc069b4 // ldr q20, [x13, #416]
+	WORD $0x3dc069d4 // ldr q20, [x14, #416]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f919295 // fmul v21.4s, v20.4s, v17.s[0]
 	WORD $0x4e35ce65 // fmla v5.4s, v19.4s, v21.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cda9 // fmla v9.4s, v13.4s, v21.4s
-	WORD $0x3dc079b4 // ldr q20, [x13, #480]
+	WORD $0x3dc079d4 // ldr q20, [x14, #480]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f919295 // fmul v21.4s, v20.4s, v17.s[0]
 	WORD $0x4e35cdc5 // fmla v5.4s, v14.4s, v21.4s
@@ -4933,28 +4983,28 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4fb0e9b5 // sdot v21.4s, v13.16b, v16.4b[3]
 	WORD $0x4fabe9ae // sdot v14.4s, v13.16b, v11.4b[3]
-	WORD $0x3dc06dad // ldr q13, [x13, #432]
+	WORD $0x3dc06dcd // ldr q13, [x14, #432]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9191b3 // fmul v19.4s, v13.4s, v17.s[0]
 	WORD $0x4e33ce86 // fmla v6.4s, v20.4s, v19.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f9291b3 // fmul v19.4s, v13.4s, v18.s[0]
 	WORD $0x4e33ceca // fmla v10.4s, v22.4s, v19.4s
-	WORD $0x3dc07dad // ldr q13, [x13, #496]
+	WORD $0x3dc07dcd // ldr q13, [x14, #496]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f9191b3 // fmul v19.4s, v13.4s, v17.s[0]
 	WORD $0x4e33cea6 // fmla v6.4s, v21.4s, v19.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9291b3 // fmul v19.4s, v13.4s, v18.s[0]
 	WORD $0x4e33cdca // fmla v10.4s, v14.4s, v19.4s
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e413 // movi v19.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
@@ -5035,14 +5085,14 @@ loop3:
 	WORD $0x4e160056 // tbl v22.16b, {v2.16b}, v22.16b
 	WORD $0x4facead3 // sdot v19.4s, v22.16b, v12.4b[3]
 	WORD $0x4fafead5 // sdot v21.4s, v22.16b, v15.4b[3]
-	WORD $0x3dc081b6 // ldr q22, [x13, #512]
+	WORD $0x3dc081d6 // ldr q22, [x14, #512]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9292d4 // fmul v20.4s, v22.4s, v18.s[0]
 	WORD $0x4e34cda3 // fmla v3.4s, v13.4s, v20.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9192d4 // fmul v20.4s, v22.4s, v17.s[0]
 	WORD $0x4e34cdc7 // fmla v7.4s, v14.4s, v20.4s
-	WORD $0x3dc091b6 // ldr q22, [x13, #576]
+	WORD $0x3dc091d6 // ldr q22, [x14, #576]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9292d4 // fmul v20.4s, v22.4s, v18.s[0]
 	WORD $0x4e34ce63 // fmla v3.4s, v19.4s, v20.4s
@@ -5129,14 +5179,14 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4face9d4 // sdot v20.4s, v14.16b, v12.4b[3]
 	WORD $0x4fafe9d3 // sdot v19.4s, v14.16b, v15.4b[3]
-	WORD $0x3dc085ae // ldr q14, [x13, #528]
+	WORD $0x3dc085ce // ldr q14, [x14, #528]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dcec4 // fmla v4.4s, v22.4s, v13.4s
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcea8 // fmla v8.4s, v21.4s, v13.4s
-	WORD $0x3dc095ae // ldr q14, [x13, #592]
+	WORD $0x3dc095ce // ldr q14, [x14, #592]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dce84 // fmla v4.4s, v20.4s, v13.4s
@@ -5223,14 +5273,14 @@ loop3:
 	WORD $0x4e150055 // tbl v21.16b, {v2.16b}, v21.16b
 	WORD $0x4faceaad // sdot v13.4s, v21.16b, v12.4b[3]
 	WORD $0x4fafeab4 // sdot v20.4s, v21.16b, v15.4b[3]
-	WORD $0x3dc089b5 // ldr q21, [x13, #544]
+	WORD $0x3dc089d5 // ldr q21, [x14, #544]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9292b6 // fmul v22.4s, v21.4s, v18.s[0]
 	WORD $0x4e36cdc5 // fmla v5.4s, v14.4s, v22.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9192b6 // fmul v22.4s, v21.4s, v17.s[0]
 	WORD $0x4e36ce69 // fmla v9.4s, v19.4s, v22.4s
-	WORD $0x3dc099b5 // ldr q21, [x13, #608]
+	WORD $0x3dc099d5 // ldr q21, [x14, #608]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9292b6 // fmul v22.4s, v21.4s, v18.s[0]
 	WORD $0x4e36cda5 // fmla v5.4s, v13.4s, v22.4s
@@ -5317,28 +5367,28 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4facea76 // sdot v22.4s, v19.16b, v12.4b[3]
 	WORD $0x4fafea6d // sdot v13.4s, v19.16b, v15.4b[3]
-	WORD $0x3dc08db3 // ldr q19, [x13, #560]
+	WORD $0x3dc08dd3 // ldr q19, [x14, #560]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f92926e // fmul v14.4s, v19.4s, v18.s[0]
 	WORD $0x4e2ecea6 // fmla v6.4s, v21.4s, v14.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f91926e // fmul v14.4s, v19.4s, v17.s[0]
 	WORD $0x4e2ece8a // fmla v10.4s, v20.4s, v14.4s
-	WORD $0x3dc09db3 // ldr q19, [x13, #624]
+	WORD $0x3dc09dd3 // ldr q19, [x14, #624]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f92926e // fmul v14.4s, v19.4s, v18.s[0]
 	WORD $0x4e2ecec6 // fmla v6.4s, v22.4s, v14.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91926e // fmul v14.4s, v19.4s, v17.s[0]
 	WORD $0x4e2ecdaa // fmla v10.4s, v13.4s, v14.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018c // ldr q12, [x12]
-	WORD $0x3dc0058b // ldr q11, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ac // ldr q12, [x13]
+	WORD $0x3dc005ab // ldr q11, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e413 // movi v19.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -5419,14 +5469,14 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4fb0ea8e // sdot v14.4s, v20.16b, v16.4b[3]
 	WORD $0x4fabea96 // sdot v22.4s, v20.16b, v11.4b[3]
-	WORD $0x3dc0a1b4 // ldr q20, [x13, #640]
+	WORD $0x3dc0a1d4 // ldr q20, [x14, #640]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f919295 // fmul v21.4s, v20.4s, v17.s[0]
 	WORD $0x4e35ce63 // fmla v3.4s, v19.4s, v21.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cda7 // fmla v7.4s, v13.4s, v21.4s
-	WORD $0x3dc0b1b4 // ldr q20, [x13, #704]
+	WORD $0x3dc0b1d4 // ldr q20, [x14, #704]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f919295 // fmul v21.4s, v20.4s, v17.s[0]
 	WORD $0x4e35cdc3 // fmla v3.4s, v14.4s, v21.4s
@@ -5513,14 +5563,14 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4fb0e9b5 // sdot v21.4s, v13.16b, v16.4b[3]
 	WORD $0x4fabe9ae // sdot v14.4s, v13.16b, v11.4b[3]
-	WORD $0x3dc0a5ad // ldr q13, [x13, #656]
+	WORD $0x3dc0a5cd // ldr q13, [x14, #656]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9191b3 // fmul v19.4s, v13.4s, v17.s[0]
 	WORD $0x4e33ce84 // fmla v4.4s, v20.4s, v19.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f9291b3 // fmul v19.4s, v13.4s, v18.s[0]
 	WORD $0x4e33cec8 // fmla v8.4s, v22.4s, v19.4s
-	WORD $0x3dc0b5ad // ldr q13, [x13, #720]
+	WORD $0x3dc0b5cd // ldr q13, [x14, #720]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f9191b3 // fmul v19.4s, v13.4s, v17.s[0]
 	WORD $0x4e33cea4 // fmla v4.4s, v21.4s, v19.4s
@@ -5607,14 +5657,14 @@ loop3:
 	WORD $0x4e160056 // tbl v22.16b, {v2.16b}, v22.16b
 	WORD $0x4fb0ead3 // sdot v19.4s, v22.16b, v16.4b[3]
 	WORD $0x4fabead5 // sdot v21.4s, v22.16b, v11.4b[3]
-	WORD $0x3dc0a9b6 // ldr q22, [x13, #672]
+	WORD $0x3dc0a9d6 // ldr q22, [x14, #672]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9192d4 // fmul v20.4s, v22.4s, v17.s[0]
 	WORD $0x4e34cda5 // fmla v5.4s, v13.4s, v20.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9292d4 // fmul v20.4s, v22.4s, v18.s[0]
 	WORD $0x4e34cdc9 // fmla v9.4s, v14.4s, v20.4s
-	WORD $0x3dc0b9b6 // ldr q22, [x13, #736]
+	WORD $0x3dc0b9d6 // ldr q22, [x14, #736]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9192d4 // fmul v20.4s, v22.4s, v17.s[0]
 	WORD $0x4e34ce65 // fmla v5.4s, v19.4s, v20.4s
@@ -5701,28 +5751,28 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4fb0e9d4 // sdot v20.4s, v14.16b, v16.4b[3]
 	WORD $0x4fabe9d3 // sdot v19.4s, v14.16b, v11.4b[3]
-	WORD $0x3dc0adae // ldr q14, [x13, #688]
+	WORD $0x3dc0adce // ldr q14, [x14, #688]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcec6 // fmla v6.4s, v22.4s, v13.4s
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dceaa // fmla v10.4s, v21.4s, v13.4s
-	WORD $0x3dc0bdae // ldr q14, [x13, #752]
+	WORD $0x3dc0bdce // ldr q14, [x14, #752]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce86 // fmla v6.4s, v20.4s, v13.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dce6a // fmla v10.4s, v19.4s, v13.4s
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e413 // movi v19.16b, #0
@@ -5803,14 +5853,14 @@ loop3:
 	WORD $0x4e150055 // tbl v21.16b, {v2.16b}, v21.16b
 	WORD $0x4faceaad // sdot v13.4s, v21.16b, v12.4b[3]
 	WORD $0x4fafeab4 // sdot v20.4s, v21.16b, v15.4b[3]
-	WORD $0x3dc0c1b5 // ldr q21, [x13, #768]
+	WORD $0x3dc0c1d5 // ldr q21, [x14, #768]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9292b6 // fmul v22.4s, v21.4s, v18.s[0]
 	WORD $0x4e36cdc3 // fmla v3.4s, v14.4s, v22.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9192b6 // fmul v22.4s, v21.4s, v17.s[0]
 	WORD $0x4e36ce67 // fmla v7.4s, v19.4s, v22.4s
-	WORD $0x3dc0d1b5 // ldr q21, [x13, #832]
+	WORD $0x3dc0d1d5 // ldr q21, [x14, #832]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9292b6 // fmul v22.4s, v21.4s, v18.s[0]
 	WORD $0x4e36cda3 // fmla v3.4s, v13.4s, v22.4s
@@ -5897,14 +5947,14 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4facea76 // sdot v22.4s, v19.16b, v12.4b[3]
 	WORD $0x4fafea6d // sdot v13.4s, v19.16b, v15.4b[3]
-	WORD $0x3dc0c5b3 // ldr q19, [x13, #784]
+	WORD $0x3dc0c5d3 // ldr q19, [x14, #784]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f92926e // fmul v14.4s, v19.4s, v18.s[0]
 	WORD $0x4e2ecea4 // fmla v4.4s, v21.4s, v14.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f91926e // fmul v14.4s, v19.4s, v17.s[0]
 	WORD $0x4e2ece88 // fmla v8.4s, v20.4s, v14.4s
-	WORD $0x3dc0d5b3 // ldr q19, [x13, #848]
+	WORD $0x3dc0d5d3 // ldr q19, [x14, #848]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f92926e // fmul v14.4s, v19.4s, v18.s[0]
 	WORD $0x4e2ecec4 // fmla v4.4s, v22.4s, v14.4s
@@ -5991,14 +6041,14 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4facea8e // sdot v14.4s, v20.16b, v12.4b[3]
 	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
-	WORD $0x3dc0c9b4 // ldr q20, [x13, #800]
+	WORD $0x3dc0c9d4 // ldr q20, [x14, #800]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35ce65 // fmla v5.4s, v19.4s, v21.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919295 // fmul v21.4s, v20.4s, v17.s[0]
 	WORD $0x4e35cda9 // fmla v9.4s, v13.4s, v21.4s
-	WORD $0x3dc0d9b4 // ldr q20, [x13, #864]
+	WORD $0x3dc0d9d4 // ldr q20, [x14, #864]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cdc5 // fmla v5.4s, v14.4s, v21.4s
@@ -6085,28 +6135,28 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4face9b5 // sdot v21.4s, v13.16b, v12.4b[3]
 	WORD $0x4fafe9ae // sdot v14.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc0cdad // ldr q13, [x13, #816]
+	WORD $0x3dc0cdcd // ldr q13, [x14, #816]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9291b3 // fmul v19.4s, v13.4s, v18.s[0]
 	WORD $0x4e33ce86 // fmla v6.4s, v20.4s, v19.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f9191b3 // fmul v19.4s, v13.4s, v17.s[0]
 	WORD $0x4e33ceca // fmla v10.4s, v22.4s, v19.4s
-	WORD $0x3dc0ddad // ldr q13, [x13, #880]
+	WORD $0x3dc0ddcd // ldr q13, [x14, #880]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f9291b3 // fmul v19.4s, v13.4s, v18.s[0]
 	WORD $0x4e33cea6 // fmla v6.4s, v21.4s, v19.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9191b3 // fmul v19.4s, v13.4s, v17.s[0]
 	WORD $0x4e33cdca // fmla v10.4s, v14.4s, v19.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018c // ldr q12, [x12]
-	WORD $0x3dc0058b // ldr q11, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ac // ldr q12, [x13]
+	WORD $0x3dc005ab // ldr q11, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e413 // movi v19.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
@@ -6185,14 +6235,14 @@ loop3:
 	WORD $0x4e160056 // tbl v22.16b, {v2.16b}, v22.16b
 	WORD $0x4fb0ead3 // sdot v19.4s, v22.16b, v16.4b[3]
 	WORD $0x4fabead5 // sdot v21.4s, v22.16b, v11.4b[3]
-	WORD $0x3dc0e1b6 // ldr q22, [x13, #896]
+	WORD $0x3dc0e1d6 // ldr q22, [x14, #896]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9192d4 // fmul v20.4s, v22.4s, v17.s[0]
 	WORD $0x4e34cda3 // fmla v3.4s, v13.4s, v20.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9292d4 // fmul v20.4s, v22.4s, v18.s[0]
 	WORD $0x4e34cdc7 // fmla v7.4s, v14.4s, v20.4s
-	WORD $0x3dc0f1b6 // ldr q22, [x13, #960]
+	WORD $0x3dc0f1d6 // ldr q22, [x14, #960]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9192d4 // fmul v20.4s, v22.4s, v17.s[0]
 	WORD $0x4e34ce63 // fmla v3.4s, v19.4s, v20.4s
@@ -6277,14 +6327,14 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4fb0e9d4 // sdot v20.4s, v14.16b, v16.4b[3]
 	WORD $0x4fabe9d3 // sdot v19.4s, v14.16b, v11.4b[3]
-	WORD $0x3dc0e5ae // ldr q14, [x13, #912]
+	WORD $0x3dc0e5ce // ldr q14, [x14, #912]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcec4 // fmla v4.4s, v22.4s, v13.4s
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dcea8 // fmla v8.4s, v21.4s, v13.4s
-	WORD $0x3dc0f5ae // ldr q14, [x13, #976]
+	WORD $0x3dc0f5ce // ldr q14, [x14, #976]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce84 // fmla v4.4s, v20.4s, v13.4s
@@ -6369,14 +6419,14 @@ loop3:
 	WORD $0x4e150055 // tbl v21.16b, {v2.16b}, v21.16b
 	WORD $0x4fb0eaad // sdot v13.4s, v21.16b, v16.4b[3]
 	WORD $0x4fabeab4 // sdot v20.4s, v21.16b, v11.4b[3]
-	WORD $0x3dc0e9b5 // ldr q21, [x13, #928]
+	WORD $0x3dc0e9d5 // ldr q21, [x14, #928]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9192b6 // fmul v22.4s, v21.4s, v17.s[0]
 	WORD $0x4e36cdc5 // fmla v5.4s, v14.4s, v22.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9292b6 // fmul v22.4s, v21.4s, v18.s[0]
 	WORD $0x4e36ce69 // fmla v9.4s, v19.4s, v22.4s
-	WORD $0x3dc0f9b5 // ldr q21, [x13, #992]
+	WORD $0x3dc0f9d5 // ldr q21, [x14, #992]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9192b6 // fmul v22.4s, v21.4s, v17.s[0]
 	WORD $0x4e36cda5 // fmla v5.4s, v13.4s, v22.4s
@@ -6461,14 +6511,14 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4fb0ea76 // sdot v22.4s, v19.16b, v16.4b[3]
 	WORD $0x4fabea6d // sdot v13.4s, v19.16b, v11.4b[3]
-	WORD $0x3dc0edb3 // ldr q19, [x13, #944]
+	WORD $0x3dc0edd3 // ldr q19, [x14, #944]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f91926e // fmul v14.4s, v19.4s, v17.s[0]
 	WORD $0x4e2ecea6 // fmla v6.4s, v21.4s, v14.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f92926e // fmul v14.4s, v19.4s, v18.s[0]
 	WORD $0x4e2ece8a // fmla v10.4s, v20.4s, v14.4s
-	WORD $0x3dc0fdb3 // ldr q19, [x13, #1008]
+	WORD $0x3dc0fdd3 // ldr q19, [x14, #1008]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f91926e // fmul v14.4s, v19.4s, v17.s[0]
 	WORD $0x4e2ecec6 // fmla v6.4s, v22.4s, v14.4s
@@ -6479,16 +6529,16 @@ loop3:
 	ADD $1216, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R14
-	WORD $0x3d8001c3 // str q3, [x14]
-	WORD $0x3d8005c4 // str q4, [x14, #16]
-	WORD $0x3d8009c5 // str q5, [x14, #32]
-	WORD $0x3d800dc6 // str q6, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c7 // str q7, [x14]
-	WORD $0x3d8005c8 // str q8, [x14, #16]
-	WORD $0x3d8009c9 // str q9, [x14, #32]
-	WORD $0x3d800dca // str q10, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e3 // str q3, [x15]
+	WORD $0x3d8005e4 // str q4, [x15, #16]
+	WORD $0x3d8009e5 // str q5, [x15, #32]
+	WORD $0x3d800de6 // str q6, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e7 // str q7, [x15]
+	WORD $0x3d8005e8 // str q8, [x15, #16]
+	WORD $0x3d8009e9 // str q9, [x15, #32]
+	WORD $0x3d800dea // str q10, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

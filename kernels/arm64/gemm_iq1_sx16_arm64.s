@@ -14,237 +14,260 @@ TEXT ·Gemv_iq1_sx16_q8x_16x1_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R13
 	WORD $0x4f00e460 // movi v0.16b, #3
 	WORD $0x4f00e481 // movi v1.16b, #4
-	MOVD $Gemv_iq1_sx16_q8x_16x1_dotprod_1<>(SB), R13
-	WORD $0x3dc001a2 // ldr q2, [x13]
+	MOVD $Gemv_iq1_sx16_q8x_16x1_dotprod_1<>(SB), R14
+	WORD $0x3dc001c2 // ldr q2, [x14]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
 	WORD $0x4f00e406 // movi v6.16b, #0
 loop3:
+	CBZ R11, near4
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+	PRFM 512(R14), PLDL1STRM
+	PRFM 576(R14), PLDL1STRM
+	PRFM 640(R14), PLDL1STRM
+	PRFM 704(R14), PLDL1STRM
+	PRFM 768(R14), PLDL1STRM
+	PRFM 832(R14), PLDL1STRM
+	PRFM 896(R14), PLDL1STRM
+	PRFM 960(R14), PLDL1STRM
+	PRFM 1024(R14), PLDL1STRM
+near4:
 	WORD $0x3dc00027 // ldr q7, [x1]
 	WORD $0x3dc00428 // ldr q8, [x1, #16]
 	WORD $0x0e2178e9 // fcvtl v9.4s, v7.4h
 	WORD $0x4e2178ea // fcvtl2 v10.4s, v7.8h
 	WORD $0x0e21790b // fcvtl v11.4s, v8.4h
 	WORD $0x4e21790c // fcvtl2 v12.4s, v8.8h
-	MOVW $0x3e000000, R13
-	WORD $0x4e040da8 // dup v8.4s, w13
+	MOVW $0x3e000000, R14
+	WORD $0x4e040dc8 // dup v8.4s, w14
 	WORD $0x6e28dd29 // fmul v9.4s, v9.4s, v8.4s
 	WORD $0x6e28dd4a // fmul v10.4s, v10.4s, v8.4s
 	WORD $0x6e28dd6b // fmul v11.4s, v11.4s, v8.4s
 	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
-	MOVW $0x0000000e, R13
-	WORD $0x4e040dad // dup v13.4s, w13
-	MOVW $0x00000001, R13
-	WORD $0x4e040dae // dup v14.4s, w13
+	MOVW $0x0000000e, R14
+	WORD $0x4e040dcd // dup v13.4s, w14
+	MOVW $0x00000001, R14
+	WORD $0x4e040dce // dup v14.4s, w14
 	WORD $0x3dc00048 // ldr q8, [x2]
 	WORD $0x4f215507 // shl v7.4s, v8.4s, #1
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d800187 // str q7, [x12]
+	WORD $0x3d8001a7 // str q7, [x13]
 	WORD $0x6f3d0507 // ushr v7.4s, v8.4s, #3
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d801187 // str q7, [x12, #64]
+	WORD $0x3d8011a7 // str q7, [x13, #64]
 	WORD $0x6f390507 // ushr v7.4s, v8.4s, #7
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d802187 // str q7, [x12, #128]
+	WORD $0x3d8021a7 // str q7, [x13, #128]
 	WORD $0x6f350507 // ushr v7.4s, v8.4s, #11
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d803187 // str q7, [x12, #192]
+	WORD $0x3d8031a7 // str q7, [x13, #192]
 	WORD $0x6f310507 // ushr v7.4s, v8.4s, #15
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d804187 // str q7, [x12, #256]
+	WORD $0x3d8041a7 // str q7, [x13, #256]
 	WORD $0x6f2d0507 // ushr v7.4s, v8.4s, #19
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d805187 // str q7, [x12, #320]
+	WORD $0x3d8051a7 // str q7, [x13, #320]
 	WORD $0x6f290507 // ushr v7.4s, v8.4s, #23
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d806187 // str q7, [x12, #384]
+	WORD $0x3d8061a7 // str q7, [x13, #384]
 	WORD $0x6f250507 // ushr v7.4s, v8.4s, #27
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d807187 // str q7, [x12, #448]
+	WORD $0x3d8071a7 // str q7, [x13, #448]
 	WORD $0x3dc00448 // ldr q8, [x2, #16]
 	WORD $0x4f215507 // shl v7.4s, v8.4s, #1
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d800587 // str q7, [x12, #16]
+	WORD $0x3d8005a7 // str q7, [x13, #16]
 	WORD $0x6f3d0507 // ushr v7.4s, v8.4s, #3
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d801587 // str q7, [x12, #80]
+	WORD $0x3d8015a7 // str q7, [x13, #80]
 	WORD $0x6f390507 // ushr v7.4s, v8.4s, #7
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d802587 // str q7, [x12, #144]
+	WORD $0x3d8025a7 // str q7, [x13, #144]
 	WORD $0x6f350507 // ushr v7.4s, v8.4s, #11
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d803587 // str q7, [x12, #208]
+	WORD $0x3d8035a7 // str q7, [x13, #208]
 	WORD $0x6f310507 // ushr v7.4s, v8.4s, #15
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d804587 // str q7, [x12, #272]
+	WORD $0x3d8045a7 // str q7, [x13, #272]
 	WORD $0x6f2d0507 // ushr v7.4s, v8.4s, #19
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d805587 // str q7, [x12, #336]
+	WORD $0x3d8055a7 // str q7, [x13, #336]
 	WORD $0x6f290507 // ushr v7.4s, v8.4s, #23
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d806587 // str q7, [x12, #400]
+	WORD $0x3d8065a7 // str q7, [x13, #400]
 	WORD $0x6f250507 // ushr v7.4s, v8.4s, #27
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x3d807587 // str q7, [x12, #464]
+	WORD $0x3d8075a7 // str q7, [x13, #464]
 	WORD $0x3dc00848 // ldr q8, [x2, #32]
 	WORD $0x4f215507 // shl v7.4s, v8.4s, #1
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d800987 // str q7, [x12, #32]
+	WORD $0x3d8009a7 // str q7, [x13, #32]
 	WORD $0x6f3d0507 // ushr v7.4s, v8.4s, #3
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d801987 // str q7, [x12, #96]
+	WORD $0x3d8019a7 // str q7, [x13, #96]
 	WORD $0x6f390507 // ushr v7.4s, v8.4s, #7
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d802987 // str q7, [x12, #160]
+	WORD $0x3d8029a7 // str q7, [x13, #160]
 	WORD $0x6f350507 // ushr v7.4s, v8.4s, #11
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d803987 // str q7, [x12, #224]
+	WORD $0x3d8039a7 // str q7, [x13, #224]
 	WORD $0x6f310507 // ushr v7.4s, v8.4s, #15
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d804987 // str q7, [x12, #288]
+	WORD $0x3d8049a7 // str q7, [x13, #288]
 	WORD $0x6f2d0507 // ushr v7.4s, v8.4s, #19
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d805987 // str q7, [x12, #352]
+	WORD $0x3d8059a7 // str q7, [x13, #352]
 	WORD $0x6f290507 // ushr v7.4s, v8.4s, #23
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d806987 // str q7, [x12, #416]
+	WORD $0x3d8069a7 // str q7, [x13, #416]
 	WORD $0x6f250507 // ushr v7.4s, v8.4s, #27
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d807987 // str q7, [x12, #480]
+	WORD $0x3d8079a7 // str q7, [x13, #480]
 	WORD $0x3dc00c48 // ldr q8, [x2, #48]
 	WORD $0x4f215507 // shl v7.4s, v8.4s, #1
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d800d87 // str q7, [x12, #48]
+	WORD $0x3d800da7 // str q7, [x13, #48]
 	WORD $0x6f3d0507 // ushr v7.4s, v8.4s, #3
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d801d87 // str q7, [x12, #112]
+	WORD $0x3d801da7 // str q7, [x13, #112]
 	WORD $0x6f390507 // ushr v7.4s, v8.4s, #7
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d802d87 // str q7, [x12, #176]
+	WORD $0x3d802da7 // str q7, [x13, #176]
 	WORD $0x6f350507 // ushr v7.4s, v8.4s, #11
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d803d87 // str q7, [x12, #240]
+	WORD $0x3d803da7 // str q7, [x13, #240]
 	WORD $0x6f310507 // ushr v7.4s, v8.4s, #15
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d804d87 // str q7, [x12, #304]
+	WORD $0x3d804da7 // str q7, [x13, #304]
 	WORD $0x6f2d0507 // ushr v7.4s, v8.4s, #19
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d805d87 // str q7, [x12, #368]
+	WORD $0x3d805da7 // str q7, [x13, #368]
 	WORD $0x6f290507 // ushr v7.4s, v8.4s, #23
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d806d87 // str q7, [x12, #432]
+	WORD $0x3d806da7 // str q7, [x13, #432]
 	WORD $0x6f250507 // ushr v7.4s, v8.4s, #27
 	WORD $0x4e2d1ce7 // and v7.16b, v7.16b, v13.16b
 	WORD $0x4eae1ce7 // orr v7.16b, v7.16b, v14.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
-	WORD $0x3d807d87 // str q7, [x12, #496]
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d807da7 // str q7, [x13, #496]
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -521,26 +544,26 @@ loop3:
 	WORD $0x6ea11de9 // bit v9.16b, v15.16b, v1.16b
 	WORD $0x4e090049 // tbl v9.16b, {v2.16b}, v9.16b
 	WORD $0x4fa7e92a // sdot v10.4s, v9.16b, v7.4b[3]
-	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc001a9 // ldr q9, [x13]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8e912f // fmul v15.4s, v9.4s, v14.s[0]
 	WORD $0x4e2fcd03 // fmla v3.4s, v8.4s, v15.4s
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8e912f // fmul v15.4s, v9.4s, v14.s[0]
 	WORD $0x4e2fcd84 // fmla v4.4s, v12.4s, v15.4s
-	WORD $0x3dc00989 // ldr q9, [x12, #32]
+	WORD $0x3dc009a9 // ldr q9, [x13, #32]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e912f // fmul v15.4s, v9.4s, v14.s[0]
 	WORD $0x4e2fcd65 // fmla v5.4s, v11.4s, v15.4s
-	WORD $0x3dc00d89 // ldr q9, [x12, #48]
+	WORD $0x3dc00da9 // ldr q9, [x13, #48]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e912f // fmul v15.4s, v9.4s, v14.s[0]
 	WORD $0x4e2fcd46 // fmla v6.4s, v10.4s, v15.4s
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -817,26 +840,26 @@ loop3:
 	WORD $0x6ea11d0c // bit v12.16b, v8.16b, v1.16b
 	WORD $0x4e0c004c // tbl v12.16b, {v2.16b}, v12.16b
 	WORD $0x4fade98b // sdot v11.4s, v12.16b, v13.4b[3]
-	WORD $0x3dc0118c // ldr q12, [x12, #64]
+	WORD $0x3dc011ac // ldr q12, [x13, #64]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cd23 // fmla v3.4s, v9.4s, v8.4s
-	WORD $0x3dc0158c // ldr q12, [x12, #80]
+	WORD $0x3dc015ac // ldr q12, [x13, #80]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cde4 // fmla v4.4s, v15.4s, v8.4s
-	WORD $0x3dc0198c // ldr q12, [x12, #96]
+	WORD $0x3dc019ac // ldr q12, [x13, #96]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cd45 // fmla v5.4s, v10.4s, v8.4s
-	WORD $0x3dc01d8c // ldr q12, [x12, #112]
+	WORD $0x3dc01dac // ldr q12, [x13, #112]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cd66 // fmla v6.4s, v11.4s, v8.4s
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -1113,26 +1136,26 @@ loop3:
 	WORD $0x6ea11d2f // bit v15.16b, v9.16b, v1.16b
 	WORD $0x4e0f004f // tbl v15.16b, {v2.16b}, v15.16b
 	WORD $0x4fa7e9ea // sdot v10.4s, v15.16b, v7.4b[3]
-	WORD $0x3dc0218f // ldr q15, [x12, #128]
+	WORD $0x3dc021af // ldr q15, [x13, #128]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8e91e9 // fmul v9.4s, v15.4s, v14.s[0]
 	WORD $0x4e29cd83 // fmla v3.4s, v12.4s, v9.4s
-	WORD $0x3dc0258f // ldr q15, [x12, #144]
+	WORD $0x3dc025af // ldr q15, [x13, #144]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8e91e9 // fmul v9.4s, v15.4s, v14.s[0]
 	WORD $0x4e29cd04 // fmla v4.4s, v8.4s, v9.4s
-	WORD $0x3dc0298f // ldr q15, [x12, #160]
+	WORD $0x3dc029af // ldr q15, [x13, #160]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e91e9 // fmul v9.4s, v15.4s, v14.s[0]
 	WORD $0x4e29cd65 // fmla v5.4s, v11.4s, v9.4s
-	WORD $0x3dc02d8f // ldr q15, [x12, #176]
+	WORD $0x3dc02daf // ldr q15, [x13, #176]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e91e9 // fmul v9.4s, v15.4s, v14.s[0]
 	WORD $0x4e29cd46 // fmla v6.4s, v10.4s, v9.4s
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -1409,26 +1432,26 @@ loop3:
 	WORD $0x6ea11d88 // bit v8.16b, v12.16b, v1.16b
 	WORD $0x4e080048 // tbl v8.16b, {v2.16b}, v8.16b
 	WORD $0x4fade90b // sdot v11.4s, v8.16b, v13.4b[3]
-	WORD $0x3dc03188 // ldr q8, [x12, #192]
+	WORD $0x3dc031a8 // ldr q8, [x13, #192]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccde3 // fmla v3.4s, v15.4s, v12.4s
-	WORD $0x3dc03588 // ldr q8, [x12, #208]
+	WORD $0x3dc035a8 // ldr q8, [x13, #208]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccd24 // fmla v4.4s, v9.4s, v12.4s
-	WORD $0x3dc03988 // ldr q8, [x12, #224]
+	WORD $0x3dc039a8 // ldr q8, [x13, #224]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccd45 // fmla v5.4s, v10.4s, v12.4s
-	WORD $0x3dc03d88 // ldr q8, [x12, #240]
+	WORD $0x3dc03da8 // ldr q8, [x13, #240]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccd66 // fmla v6.4s, v11.4s, v12.4s
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -1705,26 +1728,26 @@ loop3:
 	WORD $0x6ea11de9 // bit v9.16b, v15.16b, v1.16b
 	WORD $0x4e090049 // tbl v9.16b, {v2.16b}, v9.16b
 	WORD $0x4fa7e92a // sdot v10.4s, v9.16b, v7.4b[3]
-	WORD $0x3dc04189 // ldr q9, [x12, #256]
+	WORD $0x3dc041a9 // ldr q9, [x13, #256]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8e912f // fmul v15.4s, v9.4s, v14.s[0]
 	WORD $0x4e2fcd03 // fmla v3.4s, v8.4s, v15.4s
-	WORD $0x3dc04589 // ldr q9, [x12, #272]
+	WORD $0x3dc045a9 // ldr q9, [x13, #272]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8e912f // fmul v15.4s, v9.4s, v14.s[0]
 	WORD $0x4e2fcd84 // fmla v4.4s, v12.4s, v15.4s
-	WORD $0x3dc04989 // ldr q9, [x12, #288]
+	WORD $0x3dc049a9 // ldr q9, [x13, #288]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e912f // fmul v15.4s, v9.4s, v14.s[0]
 	WORD $0x4e2fcd65 // fmla v5.4s, v11.4s, v15.4s
-	WORD $0x3dc04d89 // ldr q9, [x12, #304]
+	WORD $0x3dc04da9 // ldr q9, [x13, #304]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e912f // fmul v15.4s, v9.4s, v14.s[0]
 	WORD $0x4e2fcd46 // fmla v6.4s, v10.4s, v15.4s
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -2001,26 +2024,26 @@ loop3:
 	WORD $0x6ea11d0c // bit v12.16b, v8.16b, v1.16b
 	WORD $0x4e0c004c // tbl v12.16b, {v2.16b}, v12.16b
 	WORD $0x4fade98b // sdot v11.4s, v12.16b, v13.4b[3]
-	WORD $0x3dc0518c // ldr q12, [x12, #320]
+	WORD $0x3dc051ac // ldr q12, [x13, #320]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cd23 // fmla v3.4s, v9.4s, v8.4s
-	WORD $0x3dc0558c // ldr q12, [x12, #336]
+	WORD $0x3dc055ac // ldr q12, [x13, #336]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cde4 // fmla v4.4s, v15.4s, v8.4s
-	WORD $0x3dc0598c // ldr q12, [x12, #352]
+	WORD $0x3dc059ac // ldr q12, [x13, #352]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cd45 // fmla v5.4s, v10.4s, v8.4s
-	WORD $0x3dc05d8c // ldr q12, [x12, #368]
+	WORD $0x3dc05dac // ldr q12, [x13, #368]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e9188 // fmul v8.4s, v12.4s, v14.s[0]
 	WORD $0x4e28cd66 // fmla v6.4s, v11.4s, v8.4s
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -2297,26 +2320,26 @@ loop3:
 	WORD $0x6ea11d2f // bit v15.16b, v9.16b, v1.16b
 	WORD $0x4e0f004f // tbl v15.16b, {v2.16b}, v15.16b
 	WORD $0x4fa7e9ea // sdot v10.4s, v15.16b, v7.4b[3]
-	WORD $0x3dc0618f // ldr q15, [x12, #384]
+	WORD $0x3dc061af // ldr q15, [x13, #384]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8e91e9 // fmul v9.4s, v15.4s, v14.s[0]
 	WORD $0x4e29cd83 // fmla v3.4s, v12.4s, v9.4s
-	WORD $0x3dc0658f // ldr q15, [x12, #400]
+	WORD $0x3dc065af // ldr q15, [x13, #400]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8e91e9 // fmul v9.4s, v15.4s, v14.s[0]
 	WORD $0x4e29cd04 // fmla v4.4s, v8.4s, v9.4s
-	WORD $0x3dc0698f // ldr q15, [x12, #416]
+	WORD $0x3dc069af // ldr q15, [x13, #416]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e91e9 // fmul v9.4s, v15.4s, v14.s[0]
 	WORD $0x4e29cd65 // fmla v5.4s, v11.4s, v9.4s
-	WORD $0x3dc06d8f // ldr q15, [x12, #432]
+	WORD $0x3dc06daf // ldr q15, [x13, #432]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e91e9 // fmul v9.4s, v15.4s, v14.s[0]
 	WORD $0x4e29cd46 // fmla v6.4s, v10.4s, v9.4s
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -2561,19 +2584,19 @@ loop3:
 	WORD $0x6ea11d88 // bit v8.16b, v12.16b, v1.16b
 	WORD $0x4e080048 // tbl v8.16b, {v2.16b}, v8.16b
 	WORD $0x4fade90b // sdot v11.4s, v8.16b, v13.4b[3]
-	WORD $0x3dc07188 // ldr q8, [x12, #448]
+	WORD $0x3dc071a8 // ldr q8, [x13, #448]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccde3 // fmla v3.4s, v15.4s, v12.4s
-	WORD $0x3dc07588 // ldr q8, [x12, #464]
+	WORD $0x3dc075a8 // ldr q8, [x13, #464]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccd24 // fmla v4.4s, v9.4s, v12.4s
-	WORD $0x3dc07988 // ldr q8, [x12, #480]
+	WORD $0x3dc079a8 // ldr q8, [x13, #480]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccd45 // fmla v5.4s, v10.4s, v12.4s
-	WORD $0x3dc07d88 // ldr q8, [x12, #496]
+	WORD $0x3dc07da8 // ldr q8, [x13, #496]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8e910c // fmul v12.4s, v8.4s, v14.s[0]
 	WORD $0x4e2ccd66 // fmla v6.4s, v11.4s, v12.4s
@@ -2581,11 +2604,11 @@ loop3:
 	ADD $1088, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R13
-	WORD $0x3d8001a3 // str q3, [x13]
-	WORD $0x3d8005a4 // str q4, [x13, #16]
-	WORD $0x3d8009a5 // str q5, [x13, #32]
-	WORD $0x3d800da6 // str q6, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c3 // str q3, [x14]
+	WORD $0x3d8005c4 // str q4, [x14, #16]
+	WORD $0x3d8009c5 // str q5, [x14, #32]
+	WORD $0x3d800dc6 // str q6, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -2603,16 +2626,17 @@ TEXT ·Gemv_iq1_sx16_q8x_16x2_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R14
 	WORD $0x4f00e460 // movi v0.16b, #3
 	WORD $0x4f00e481 // movi v1.16b, #4
-	MOVD $Gemv_iq1_sx16_q8x_16x2_dotprod_1<>(SB), R14
-	WORD $0x3dc001c2 // ldr q2, [x14]
+	MOVD $Gemv_iq1_sx16_q8x_16x2_dotprod_1<>(SB), R15
+	WORD $0x3dc001e2 // ldr q2, [x15]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
@@ -2623,226 +2647,248 @@ loop2:
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
 loop3:
+	CBZ R11, near4
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+	PRFM 832(R15), PLDL1STRM
+	PRFM 896(R15), PLDL1STRM
+	PRFM 960(R15), PLDL1STRM
+	PRFM 1024(R15), PLDL1STRM
+near4:
 	WORD $0x3dc0002b // ldr q11, [x1]
 	WORD $0x3dc0042c // ldr q12, [x1, #16]
 	WORD $0x0e21796d // fcvtl v13.4s, v11.4h
 	WORD $0x4e21796e // fcvtl2 v14.4s, v11.8h
 	WORD $0x0e21798f // fcvtl v15.4s, v12.4h
 	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
-	MOVW $0x3e000000, R14
-	WORD $0x4e040dcc // dup v12.4s, w14
+	MOVW $0x3e000000, R15
+	WORD $0x4e040dec // dup v12.4s, w15
 	WORD $0x6e2cddad // fmul v13.4s, v13.4s, v12.4s
 	WORD $0x6e2cddce // fmul v14.4s, v14.4s, v12.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
 	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	MOVW $0x0000000e, R14
-	WORD $0x4e040dd1 // dup v17.4s, w14
-	MOVW $0x00000001, R14
-	WORD $0x4e040dd2 // dup v18.4s, w14
+	MOVW $0x0000000e, R15
+	WORD $0x4e040df1 // dup v17.4s, w15
+	MOVW $0x00000001, R15
+	WORD $0x4e040df2 // dup v18.4s, w15
 	WORD $0x3dc0004c // ldr q12, [x2]
 	WORD $0x4f21558b // shl v11.4s, v12.4s, #1
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8001ab // str q11, [x13]
+	WORD $0x3d8001cb // str q11, [x14]
 	WORD $0x6f3d058b // ushr v11.4s, v12.4s, #3
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8011ab // str q11, [x13, #64]
+	WORD $0x3d8011cb // str q11, [x14, #64]
 	WORD $0x6f39058b // ushr v11.4s, v12.4s, #7
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8021ab // str q11, [x13, #128]
+	WORD $0x3d8021cb // str q11, [x14, #128]
 	WORD $0x6f35058b // ushr v11.4s, v12.4s, #11
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8031ab // str q11, [x13, #192]
+	WORD $0x3d8031cb // str q11, [x14, #192]
 	WORD $0x6f31058b // ushr v11.4s, v12.4s, #15
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8041ab // str q11, [x13, #256]
+	WORD $0x3d8041cb // str q11, [x14, #256]
 	WORD $0x6f2d058b // ushr v11.4s, v12.4s, #19
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8051ab // str q11, [x13, #320]
+	WORD $0x3d8051cb // str q11, [x14, #320]
 	WORD $0x6f29058b // ushr v11.4s, v12.4s, #23
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8061ab // str q11, [x13, #384]
+	WORD $0x3d8061cb // str q11, [x14, #384]
 	WORD $0x6f25058b // ushr v11.4s, v12.4s, #27
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8071ab // str q11, [x13, #448]
+	WORD $0x3d8071cb // str q11, [x14, #448]
 	WORD $0x3dc0044c // ldr q12, [x2, #16]
 	WORD $0x4f21558b // shl v11.4s, v12.4s, #1
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8005ab // str q11, [x13, #16]
+	WORD $0x3d8005cb // str q11, [x14, #16]
 	WORD $0x6f3d058b // ushr v11.4s, v12.4s, #3
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8015ab // str q11, [x13, #80]
+	WORD $0x3d8015cb // str q11, [x14, #80]
 	WORD $0x6f39058b // ushr v11.4s, v12.4s, #7
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8025ab // str q11, [x13, #144]
+	WORD $0x3d8025cb // str q11, [x14, #144]
 	WORD $0x6f35058b // ushr v11.4s, v12.4s, #11
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8035ab // str q11, [x13, #208]
+	WORD $0x3d8035cb // str q11, [x14, #208]
 	WORD $0x6f31058b // ushr v11.4s, v12.4s, #15
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8045ab // str q11, [x13, #272]
+	WORD $0x3d8045cb // str q11, [x14, #272]
 	WORD $0x6f2d058b // ushr v11.4s, v12.4s, #19
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8055ab // str q11, [x13, #336]
+	WORD $0x3d8055cb // str q11, [x14, #336]
 	WORD $0x6f29058b // ushr v11.4s, v12.4s, #23
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8065ab // str q11, [x13, #400]
+	WORD $0x3d8065cb // str q11, [x14, #400]
 	WORD $0x6f25058b // ushr v11.4s, v12.4s, #27
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x3d8075ab // str q11, [x13, #464]
+	WORD $0x3d8075cb // str q11, [x14, #464]
 	WORD $0x3dc0084c // ldr q12, [x2, #32]
 	WORD $0x4f21558b // shl v11.4s, v12.4s, #1
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8009ab // str q11, [x13, #32]
+	WORD $0x3d8009cb // str q11, [x14, #32]
 	WORD $0x6f3d058b // ushr v11.4s, v12.4s, #3
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8019ab // str q11, [x13, #96]
+	WORD $0x3d8019cb // str q11, [x14, #96]
 	WORD $0x6f39058b // ushr v11.4s, v12.4s, #7
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8029ab // str q11, [x13, #160]
+	WORD $0x3d8029cb // str q11, [x14, #160]
 	WORD $0x6f35058b // ushr v11.4s, v12.4s, #11
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8039ab // str q11, [x13, #224]
+	WORD $0x3d8039cb // str q11, [x14, #224]
 	WORD $0x6f31058b // ushr v11.4s, v12.4s, #15
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8049ab // str q11, [x13, #288]
+	WORD $0x3d8049cb // str q11, [x14, #288]
 	WORD $0x6f2d058b // ushr v11.4s, v12.4s, #19
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8059ab // str q11, [x13, #352]
+	WORD $0x3d8059cb // str q11, [x14, #352]
 	WORD $0x6f29058b // ushr v11.4s, v12.4s, #23
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8069ab // str q11, [x13, #416]
+	WORD $0x3d8069cb // str q11, [x14, #416]
 	WORD $0x6f25058b // ushr v11.4s, v12.4s, #27
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d8079ab // str q11, [x13, #480]
+	WORD $0x3d8079cb // str q11, [x14, #480]
 	WORD $0x3dc00c4c // ldr q12, [x2, #48]
 	WORD $0x4f21558b // shl v11.4s, v12.4s, #1
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d800dab // str q11, [x13, #48]
+	WORD $0x3d800dcb // str q11, [x14, #48]
 	WORD $0x6f3d058b // ushr v11.4s, v12.4s, #3
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d801dab // str q11, [x13, #112]
+	WORD $0x3d801dcb // str q11, [x14, #112]
 	WORD $0x6f39058b // ushr v11.4s, v12.4s, #7
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d802dab // str q11, [x13, #176]
+	WORD $0x3d802dcb // str q11, [x14, #176]
 	WORD $0x6f35058b // ushr v11.4s, v12.4s, #11
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d803dab // str q11, [x13, #240]
+	WORD $0x3d803dcb // str q11, [x14, #240]
 	WORD $0x6f31058b // ushr v11.4s, v12.4s, #15
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d804dab // str q11, [x13, #304]
+	WORD $0x3d804dcb // str q11, [x14, #304]
 	WORD $0x6f2d058b // ushr v11.4s, v12.4s, #19
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d805dab // str q11, [x13, #368]
+	WORD $0x3d805dcb // str q11, [x14, #368]
 	WORD $0x6f29058b // ushr v11.4s, v12.4s, #23
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d806dab // str q11, [x13, #432]
+	WORD $0x3d806dcb // str q11, [x14, #432]
 	WORD $0x6f25058b // ushr v11.4s, v12.4s, #27
 	WORD $0x4e311d6b // and v11.16b, v11.16b, v17.16b
 	WORD $0x4eb21d6b // orr v11.16b, v11.16b, v18.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	WORD $0x3d807dab // str q11, [x13, #496]
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3d807dcb // str q11, [x14, #496]
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc01053 // ldr q19, [x2, #64]
@@ -2921,7 +2967,7 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4facea6e // sdot v14.4s, v19.16b, v12.4b[3]
 	WORD $0x4fafea6d // sdot v13.4s, v19.16b, v15.4b[3]
-	WORD $0x3dc001b3 // ldr q19, [x13]
+	WORD $0x3dc001d3 // ldr q19, [x14]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f929274 // fmul v20.4s, v19.4s, v18.s[0]
 	WORD $0x4e34cdc3 // fmla v3.4s, v14.4s, v20.4s
@@ -3006,7 +3052,7 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4face9b3 // sdot v19.4s, v13.16b, v12.4b[3]
 	WORD $0x4fafe9b4 // sdot v20.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc005ad // ldr q13, [x13, #16]
+	WORD $0x3dc005cd // ldr q13, [x14, #16]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9291ae // fmul v14.4s, v13.4s, v18.s[0]
 	WORD $0x4e2ece64 // fmla v4.4s, v19.4s, v14.4s
@@ -3091,7 +3137,7 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4facea8d // sdot v13.4s, v20.16b, v12.4b[3]
 	WORD $0x4fafea8e // sdot v14.4s, v20.16b, v15.4b[3]
-	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	WORD $0x3dc009d4 // ldr q20, [x14, #32]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f929293 // fmul v19.4s, v20.4s, v18.s[0]
 	WORD $0x4e33cda5 // fmla v5.4s, v13.4s, v19.4s
@@ -3176,21 +3222,21 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4face9d4 // sdot v20.4s, v14.16b, v12.4b[3]
 	WORD $0x4fafe9d3 // sdot v19.4s, v14.16b, v15.4b[3]
-	WORD $0x3dc00dae // ldr q14, [x13, #48]
+	WORD $0x3dc00dce // ldr q14, [x14, #48]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dce86 // fmla v6.4s, v20.4s, v13.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce6a // fmla v10.4s, v19.4s, v13.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018c // ldr q12, [x12]
-	WORD $0x3dc0058b // ldr q11, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ac // ldr q12, [x13]
+	WORD $0x3dc005ab // ldr q11, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc03053 // ldr q19, [x2, #192]
@@ -3269,7 +3315,7 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4fb0ea6e // sdot v14.4s, v19.16b, v16.4b[3]
 	WORD $0x4fabea6d // sdot v13.4s, v19.16b, v11.4b[3]
-	WORD $0x3dc011b3 // ldr q19, [x13, #64]
+	WORD $0x3dc011d3 // ldr q19, [x14, #64]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f919274 // fmul v20.4s, v19.4s, v17.s[0]
 	WORD $0x4e34cdc3 // fmla v3.4s, v14.4s, v20.4s
@@ -3354,7 +3400,7 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4fb0e9b3 // sdot v19.4s, v13.16b, v16.4b[3]
 	WORD $0x4fabe9b4 // sdot v20.4s, v13.16b, v11.4b[3]
-	WORD $0x3dc015ad // ldr q13, [x13, #80]
+	WORD $0x3dc015cd // ldr q13, [x14, #80]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ece64 // fmla v4.4s, v19.4s, v14.4s
@@ -3439,7 +3485,7 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4fb0ea8d // sdot v13.4s, v20.16b, v16.4b[3]
 	WORD $0x4fabea8e // sdot v14.4s, v20.16b, v11.4b[3]
-	WORD $0x3dc019b4 // ldr q20, [x13, #96]
+	WORD $0x3dc019d4 // ldr q20, [x14, #96]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919293 // fmul v19.4s, v20.4s, v17.s[0]
 	WORD $0x4e33cda5 // fmla v5.4s, v13.4s, v19.4s
@@ -3524,21 +3570,21 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4fb0e9d4 // sdot v20.4s, v14.16b, v16.4b[3]
 	WORD $0x4fabe9d3 // sdot v19.4s, v14.16b, v11.4b[3]
-	WORD $0x3dc01dae // ldr q14, [x13, #112]
+	WORD $0x3dc01dce // ldr q14, [x14, #112]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce86 // fmla v6.4s, v20.4s, v13.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dce6a // fmla v10.4s, v19.4s, v13.4s
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc05053 // ldr q19, [x2, #320]
@@ -3617,7 +3663,7 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4facea6e // sdot v14.4s, v19.16b, v12.4b[3]
 	WORD $0x4fafea6d // sdot v13.4s, v19.16b, v15.4b[3]
-	WORD $0x3dc021b3 // ldr q19, [x13, #128]
+	WORD $0x3dc021d3 // ldr q19, [x14, #128]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f929274 // fmul v20.4s, v19.4s, v18.s[0]
 	WORD $0x4e34cdc3 // fmla v3.4s, v14.4s, v20.4s
@@ -3702,7 +3748,7 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4face9b3 // sdot v19.4s, v13.16b, v12.4b[3]
 	WORD $0x4fafe9b4 // sdot v20.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc025ad // ldr q13, [x13, #144]
+	WORD $0x3dc025cd // ldr q13, [x14, #144]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9291ae // fmul v14.4s, v13.4s, v18.s[0]
 	WORD $0x4e2ece64 // fmla v4.4s, v19.4s, v14.4s
@@ -3787,7 +3833,7 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4facea8d // sdot v13.4s, v20.16b, v12.4b[3]
 	WORD $0x4fafea8e // sdot v14.4s, v20.16b, v15.4b[3]
-	WORD $0x3dc029b4 // ldr q20, [x13, #160]
+	WORD $0x3dc029d4 // ldr q20, [x14, #160]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f929293 // fmul v19.4s, v20.4s, v18.s[0]
 	WORD $0x4e33cda5 // fmla v5.4s, v13.4s, v19.4s
@@ -3872,21 +3918,21 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4face9d4 // sdot v20.4s, v14.16b, v12.4b[3]
 	WORD $0x4fafe9d3 // sdot v19.4s, v14.16b, v15.4b[3]
-	WORD $0x3dc02dae // ldr q14, [x13, #176]
+	WORD $0x3dc02dce // ldr q14, [x14, #176]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dce86 // fmla v6.4s, v20.4s, v13.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce6a // fmla v10.4s, v19.4s, v13.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018c // ldr q12, [x12]
-	WORD $0x3dc0058b // ldr q11, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ac // ldr q12, [x13]
+	WORD $0x3dc005ab // ldr q11, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc07053 // ldr q19, [x2, #448]
@@ -3965,7 +4011,7 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4fb0ea6e // sdot v14.4s, v19.16b, v16.4b[3]
 	WORD $0x4fabea6d // sdot v13.4s, v19.16b, v11.4b[3]
-	WORD $0x3dc031b3 // ldr q19, [x13, #192]
+	WORD $0x3dc031d3 // ldr q19, [x14, #192]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f919274 // fmul v20.4s, v19.4s, v17.s[0]
 	WORD $0x4e34cdc3 // fmla v3.4s, v14.4s, v20.4s
@@ -4050,7 +4096,7 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4fb0e9b3 // sdot v19.4s, v13.16b, v16.4b[3]
 	WORD $0x4fabe9b4 // sdot v20.4s, v13.16b, v11.4b[3]
-	WORD $0x3dc035ad // ldr q13, [x13, #208]
+	WORD $0x3dc035cd // ldr q13, [x14, #208]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ece64 // fmla v4.4s, v19.4s, v14.4s
@@ -4135,7 +4181,7 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4fb0ea8d // sdot v13.4s, v20.16b, v16.4b[3]
 	WORD $0x4fabea8e // sdot v14.4s, v20.16b, v11.4b[3]
-	WORD $0x3dc039b4 // ldr q20, [x13, #224]
+	WORD $0x3dc039d4 // ldr q20, [x14, #224]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919293 // fmul v19.4s, v20.4s, v17.s[0]
 	WORD $0x4e33cda5 // fmla v5.4s, v13.4s, v19.4s
@@ -4220,21 +4266,21 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4fb0e9d4 // sdot v20.4s, v14.16b, v16.4b[3]
 	WORD $0x4fabe9d3 // sdot v19.4s, v14.16b, v11.4b[3]
-	WORD $0x3dc03dae // ldr q14, [x13, #240]
+	WORD $0x3dc03dce // ldr q14, [x14, #240]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce86 // fmla v6.4s, v20.4s, v13.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dce6a // fmla v10.4s, v19.4s, v13.4s
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc09053 // ldr q19, [x2, #576]
@@ -4313,7 +4359,7 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4facea6e // sdot v14.4s, v19.16b, v12.4b[3]
 	WORD $0x4fafea6d // sdot v13.4s, v19.16b, v15.4b[3]
-	WORD $0x3dc041b3 // ldr q19, [x13, #256]
+	WORD $0x3dc041d3 // ldr q19, [x14, #256]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f929274 // fmul v20.4s, v19.4s, v18.s[0]
 	WORD $0x4e34cdc3 // fmla v3.4s, v14.4s, v20.4s
@@ -4398,7 +4444,7 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4face9b3 // sdot v19.4s, v13.16b, v12.4b[3]
 	WORD $0x4fafe9b4 // sdot v20.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc045ad // ldr q13, [x13, #272]
+	WORD $0x3dc045cd // ldr q13, [x14, #272]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9291ae // fmul v14.4s, v13.4s, v18.s[0]
 	WORD $0x4e2ece64 // fmla v4.4s, v19.4s, v14.4s
@@ -4483,7 +4529,7 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4facea8d // sdot v13.4s, v20.16b, v12.4b[3]
 	WORD $0x4fafea8e // sdot v14.4s, v20.16b, v15.4b[3]
-	WORD $0x3dc049b4 // ldr q20, [x13, #288]
+	WORD $0x3dc049d4 // ldr q20, [x14, #288]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f929293 // fmul v19.4s, v20.4s, v18.s[0]
 	WORD $0x4e33cda5 // fmla v5.4s, v13.4s, v19.4s
@@ -4568,21 +4614,21 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4face9d4 // sdot v20.4s, v14.16b, v12.4b[3]
 	WORD $0x4fafe9d3 // sdot v19.4s, v14.16b, v15.4b[3]
-	WORD $0x3dc04dae // ldr q14, [x13, #304]
+	WORD $0x3dc04dce // ldr q14, [x14, #304]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dce86 // fmla v6.4s, v20.4s, v13.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce6a // fmla v10.4s, v19.4s, v13.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018c // ldr q12, [x12]
-	WORD $0x3dc0058b // ldr q11, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ac // ldr q12, [x13]
+	WORD $0x3dc005ab // ldr q11, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc0b053 // ldr q19, [x2, #704]
@@ -4661,7 +4707,7 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4fb0ea6e // sdot v14.4s, v19.16b, v16.4b[3]
 	WORD $0x4fabea6d // sdot v13.4s, v19.16b, v11.4b[3]
-	WORD $0x3dc051b3 // ldr q19, [x13, #320]
+	WORD $0x3dc051d3 // ldr q19, [x14, #320]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f919274 // fmul v20.4s, v19.4s, v17.s[0]
 	WORD $0x4e34cdc3 // fmla v3.4s, v14.4s, v20.4s
@@ -4746,7 +4792,7 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4fb0e9b3 // sdot v19.4s, v13.16b, v16.4b[3]
 	WORD $0x4fabe9b4 // sdot v20.4s, v13.16b, v11.4b[3]
-	WORD $0x3dc055ad // ldr q13, [x13, #336]
+	WORD $0x3dc055cd // ldr q13, [x14, #336]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ece64 // fmla v4.4s, v19.4s, v14.4s
@@ -4831,7 +4877,7 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4fb0ea8d // sdot v13.4s, v20.16b, v16.4b[3]
 	WORD $0x4fabea8e // sdot v14.4s, v20.16b, v11.4b[3]
-	WORD $0x3dc059b4 // ldr q20, [x13, #352]
+	WORD $0x3dc059d4 // ldr q20, [x14, #352]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919293 // fmul v19.4s, v20.4s, v17.s[0]
 	WORD $0x4e33cda5 // fmla v5.4s, v13.4s, v19.4s
@@ -4916,21 +4962,21 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4fb0e9d4 // sdot v20.4s, v14.16b, v16.4b[3]
 	WORD $0x4fabe9d3 // sdot v19.4s, v14.16b, v11.4b[3]
-	WORD $0x3dc05dae // ldr q14, [x13, #368]
+	WORD $0x3dc05dce // ldr q14, [x14, #368]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce86 // fmla v6.4s, v20.4s, v13.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dce6a // fmla v10.4s, v19.4s, v13.4s
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc0d053 // ldr q19, [x2, #832]
@@ -5009,7 +5055,7 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4facea6e // sdot v14.4s, v19.16b, v12.4b[3]
 	WORD $0x4fafea6d // sdot v13.4s, v19.16b, v15.4b[3]
-	WORD $0x3dc061b3 // ldr q19, [x13, #384]
+	WORD $0x3dc061d3 // ldr q19, [x14, #384]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f929274 // fmul v20.4s, v19.4s, v18.s[0]
 	WORD $0x4e34cdc3 // fmla v3.4s, v14.4s, v20.4s
@@ -5094,7 +5140,7 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4face9b3 // sdot v19.4s, v13.16b, v12.4b[3]
 	WORD $0x4fafe9b4 // sdot v20.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc065ad // ldr q13, [x13, #400]
+	WORD $0x3dc065cd // ldr q13, [x14, #400]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9291ae // fmul v14.4s, v13.4s, v18.s[0]
 	WORD $0x4e2ece64 // fmla v4.4s, v19.4s, v14.4s
@@ -5179,7 +5225,7 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4facea8d // sdot v13.4s, v20.16b, v12.4b[3]
 	WORD $0x4fafea8e // sdot v14.4s, v20.16b, v15.4b[3]
-	WORD $0x3dc069b4 // ldr q20, [x13, #416]
+	WORD $0x3dc069d4 // ldr q20, [x14, #416]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f929293 // fmul v19.4s, v20.4s, v18.s[0]
 	WORD $0x4e33cda5 // fmla v5.4s, v13.4s, v19.4s
@@ -5264,21 +5310,21 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4face9d4 // sdot v20.4s, v14.16b, v12.4b[3]
 	WORD $0x4fafe9d3 // sdot v19.4s, v14.16b, v15.4b[3]
-	WORD $0x3dc06dae // ldr q14, [x13, #432]
+	WORD $0x3dc06dce // ldr q14, [x14, #432]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9291cd // fmul v13.4s, v14.4s, v18.s[0]
 	WORD $0x4e2dce86 // fmla v6.4s, v20.4s, v13.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce6a // fmla v10.4s, v19.4s, v13.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018c // ldr q12, [x12]
-	WORD $0x3dc0058b // ldr q11, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ac // ldr q12, [x13]
+	WORD $0x3dc005ab // ldr q11, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc0f053 // ldr q19, [x2, #960]
@@ -5349,7 +5395,7 @@ loop3:
 	WORD $0x4e130053 // tbl v19.16b, {v2.16b}, v19.16b
 	WORD $0x4fb0ea6e // sdot v14.4s, v19.16b, v16.4b[3]
 	WORD $0x4fabea6d // sdot v13.4s, v19.16b, v11.4b[3]
-	WORD $0x3dc071b3 // ldr q19, [x13, #448]
+	WORD $0x3dc071d3 // ldr q19, [x14, #448]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f919274 // fmul v20.4s, v19.4s, v17.s[0]
 	WORD $0x4e34cdc3 // fmla v3.4s, v14.4s, v20.4s
@@ -5426,7 +5472,7 @@ loop3:
 	WORD $0x4e0d004d // tbl v13.16b, {v2.16b}, v13.16b
 	WORD $0x4fb0e9b3 // sdot v19.4s, v13.16b, v16.4b[3]
 	WORD $0x4fabe9b4 // sdot v20.4s, v13.16b, v11.4b[3]
-	WORD $0x3dc075ad // ldr q13, [x13, #464]
+	WORD $0x3dc075cd // ldr q13, [x14, #464]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ece64 // fmla v4.4s, v19.4s, v14.4s
@@ -5503,7 +5549,7 @@ loop3:
 	WORD $0x4e140054 // tbl v20.16b, {v2.16b}, v20.16b
 	WORD $0x4fb0ea8d // sdot v13.4s, v20.16b, v16.4b[3]
 	WORD $0x4fabea8e // sdot v14.4s, v20.16b, v11.4b[3]
-	WORD $0x3dc079b4 // ldr q20, [x13, #480]
+	WORD $0x3dc079d4 // ldr q20, [x14, #480]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919293 // fmul v19.4s, v20.4s, v17.s[0]
 	WORD $0x4e33cda5 // fmla v5.4s, v13.4s, v19.4s
@@ -5580,7 +5626,7 @@ loop3:
 	WORD $0x4e0e004e // tbl v14.16b, {v2.16b}, v14.16b
 	WORD $0x4fb0e9d4 // sdot v20.4s, v14.16b, v16.4b[3]
 	WORD $0x4fabe9d3 // sdot v19.4s, v14.16b, v11.4b[3]
-	WORD $0x3dc07dae // ldr q14, [x13, #496]
+	WORD $0x3dc07dce // ldr q14, [x14, #496]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce86 // fmla v6.4s, v20.4s, v13.4s
@@ -5591,16 +5637,16 @@ loop3:
 	ADD $1088, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R14
-	WORD $0x3d8001c3 // str q3, [x14]
-	WORD $0x3d8005c4 // str q4, [x14, #16]
-	WORD $0x3d8009c5 // str q5, [x14, #32]
-	WORD $0x3d800dc6 // str q6, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c7 // str q7, [x14]
-	WORD $0x3d8005c8 // str q8, [x14, #16]
-	WORD $0x3d8009c9 // str q9, [x14, #32]
-	WORD $0x3d800dca // str q10, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e3 // str q3, [x15]
+	WORD $0x3d8005e4 // str q4, [x15, #16]
+	WORD $0x3d8009e5 // str q5, [x15, #32]
+	WORD $0x3d800de6 // str q6, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e7 // str q7, [x15]
+	WORD $0x3d8005e8 // str q8, [x15, #16]
+	WORD $0x3d8009e9 // str q9, [x15, #32]
+	WORD $0x3d800dea // str q10, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

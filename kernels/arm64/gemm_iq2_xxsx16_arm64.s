@@ -14,258 +14,281 @@ TEXT ·Gemv_iq2_xxsx16_q8x_16x1_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R12
-	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_1<>(SB), R13
-	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_2<>(SB), R14
-	WORD $0x3dc001c0 // ldr q0, [x14]
-	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_3<>(SB), R14
-	WORD $0x3dc001c1 // ldr q1, [x14]
-	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_4<>(SB), R14
-	WORD $0x3dc001c2 // ldr q2, [x14]
-	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_5<>(SB), R14
-	WORD $0x3dc001c3 // ldr q3, [x14]
-	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_6<>(SB), R14
-	WORD $0x3dc001c4 // ldr q4, [x14]
-	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_7<>(SB), R14
-	WORD $0x3dc001c5 // ldr q5, [x14]
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R13
+	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_1<>(SB), R14
+	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_2<>(SB), R15
+	WORD $0x3dc001e0 // ldr q0, [x15]
+	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_3<>(SB), R15
+	WORD $0x3dc001e1 // ldr q1, [x15]
+	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_4<>(SB), R15
+	WORD $0x3dc001e2 // ldr q2, [x15]
+	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_5<>(SB), R15
+	WORD $0x3dc001e3 // ldr q3, [x15]
+	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_6<>(SB), R15
+	WORD $0x3dc001e4 // ldr q4, [x15]
+	MOVD $Gemv_iq2_xxsx16_q8x_16x1_dotprod_7<>(SB), R15
+	WORD $0x3dc001e5 // ldr q5, [x15]
 loop8:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e406 // movi v6.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop9:
+	CBZ R11, near10
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+	PRFM 832(R15), PLDL1STRM
+	PRFM 896(R15), PLDL1STRM
+	PRFM 960(R15), PLDL1STRM
+	PRFM 1024(R15), PLDL1STRM
+near10:
 	WORD $0x3dc0002a // ldr q10, [x1]
 	WORD $0x3dc0042b // ldr q11, [x1, #16]
 	WORD $0x0e21794c // fcvtl v12.4s, v10.4h
 	WORD $0x4e21794d // fcvtl2 v13.4s, v10.8h
 	WORD $0x0e21796e // fcvtl v14.4s, v11.4h
 	WORD $0x4e21796f // fcvtl2 v15.4s, v11.8h
-	MOVW $0x3e000000, R14
-	WORD $0x4e040dcb // dup v11.4s, w14
+	MOVW $0x3e000000, R15
+	WORD $0x4e040deb // dup v11.4s, w15
 	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
 	WORD $0x6e2bddad // fmul v13.4s, v13.4s, v11.4s
 	WORD $0x6e2bddce // fmul v14.4s, v14.4s, v11.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	MOVW $0x0000001e, R14
-	WORD $0x4e040dd0 // dup v16.4s, w14
-	MOVW $0x00000001, R14
-	WORD $0x4e040dd1 // dup v17.4s, w14
+	MOVW $0x0000001e, R15
+	WORD $0x4e040df0 // dup v16.4s, w15
+	MOVW $0x00000001, R15
+	WORD $0x4e040df1 // dup v17.4s, w15
 	WORD $0x3dc0004b // ldr q11, [x2]
 	WORD $0x4f21556a // shl v10.4s, v11.4s, #1
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80018a // str q10, [x12]
+	WORD $0x3d8001aa // str q10, [x13]
 	WORD $0x6f3d056a // ushr v10.4s, v11.4s, #3
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80118a // str q10, [x12, #64]
+	WORD $0x3d8011aa // str q10, [x13, #64]
 	WORD $0x6f39056a // ushr v10.4s, v11.4s, #7
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80218a // str q10, [x12, #128]
+	WORD $0x3d8021aa // str q10, [x13, #128]
 	WORD $0x6f35056a // ushr v10.4s, v11.4s, #11
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80318a // str q10, [x12, #192]
+	WORD $0x3d8031aa // str q10, [x13, #192]
 	WORD $0x6f31056a // ushr v10.4s, v11.4s, #15
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80418a // str q10, [x12, #256]
+	WORD $0x3d8041aa // str q10, [x13, #256]
 	WORD $0x6f2d056a // ushr v10.4s, v11.4s, #19
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80518a // str q10, [x12, #320]
+	WORD $0x3d8051aa // str q10, [x13, #320]
 	WORD $0x6f29056a // ushr v10.4s, v11.4s, #23
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80618a // str q10, [x12, #384]
+	WORD $0x3d8061aa // str q10, [x13, #384]
 	WORD $0x6f25056a // ushr v10.4s, v11.4s, #27
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80718a // str q10, [x12, #448]
+	WORD $0x3d8071aa // str q10, [x13, #448]
 	WORD $0x3dc0044b // ldr q11, [x2, #16]
 	WORD $0x4f21556a // shl v10.4s, v11.4s, #1
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80058a // str q10, [x12, #16]
+	WORD $0x3d8005aa // str q10, [x13, #16]
 	WORD $0x6f3d056a // ushr v10.4s, v11.4s, #3
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80158a // str q10, [x12, #80]
+	WORD $0x3d8015aa // str q10, [x13, #80]
 	WORD $0x6f39056a // ushr v10.4s, v11.4s, #7
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80258a // str q10, [x12, #144]
+	WORD $0x3d8025aa // str q10, [x13, #144]
 	WORD $0x6f35056a // ushr v10.4s, v11.4s, #11
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80358a // str q10, [x12, #208]
+	WORD $0x3d8035aa // str q10, [x13, #208]
 	WORD $0x6f31056a // ushr v10.4s, v11.4s, #15
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80458a // str q10, [x12, #272]
+	WORD $0x3d8045aa // str q10, [x13, #272]
 	WORD $0x6f2d056a // ushr v10.4s, v11.4s, #19
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80558a // str q10, [x12, #336]
+	WORD $0x3d8055aa // str q10, [x13, #336]
 	WORD $0x6f29056a // ushr v10.4s, v11.4s, #23
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80658a // str q10, [x12, #400]
+	WORD $0x3d8065aa // str q10, [x13, #400]
 	WORD $0x6f25056a // ushr v10.4s, v11.4s, #27
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80758a // str q10, [x12, #464]
+	WORD $0x3d8075aa // str q10, [x13, #464]
 	WORD $0x3dc0084b // ldr q11, [x2, #32]
 	WORD $0x4f21556a // shl v10.4s, v11.4s, #1
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80098a // str q10, [x12, #32]
+	WORD $0x3d8009aa // str q10, [x13, #32]
 	WORD $0x6f3d056a // ushr v10.4s, v11.4s, #3
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80198a // str q10, [x12, #96]
+	WORD $0x3d8019aa // str q10, [x13, #96]
 	WORD $0x6f39056a // ushr v10.4s, v11.4s, #7
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80298a // str q10, [x12, #160]
+	WORD $0x3d8029aa // str q10, [x13, #160]
 	WORD $0x6f35056a // ushr v10.4s, v11.4s, #11
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80398a // str q10, [x12, #224]
+	WORD $0x3d8039aa // str q10, [x13, #224]
 	WORD $0x6f31056a // ushr v10.4s, v11.4s, #15
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80498a // str q10, [x12, #288]
+	WORD $0x3d8049aa // str q10, [x13, #288]
 	WORD $0x6f2d056a // ushr v10.4s, v11.4s, #19
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80598a // str q10, [x12, #352]
+	WORD $0x3d8059aa // str q10, [x13, #352]
 	WORD $0x6f29056a // ushr v10.4s, v11.4s, #23
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80698a // str q10, [x12, #416]
+	WORD $0x3d8069aa // str q10, [x13, #416]
 	WORD $0x6f25056a // ushr v10.4s, v11.4s, #27
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80798a // str q10, [x12, #480]
+	WORD $0x3d8079aa // str q10, [x13, #480]
 	WORD $0x3dc00c4b // ldr q11, [x2, #48]
 	WORD $0x4f21556a // shl v10.4s, v11.4s, #1
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d800d8a // str q10, [x12, #48]
+	WORD $0x3d800daa // str q10, [x13, #48]
 	WORD $0x6f3d056a // ushr v10.4s, v11.4s, #3
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d801d8a // str q10, [x12, #112]
+	WORD $0x3d801daa // str q10, [x13, #112]
 	WORD $0x6f39056a // ushr v10.4s, v11.4s, #7
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d802d8a // str q10, [x12, #176]
+	WORD $0x3d802daa // str q10, [x13, #176]
 	WORD $0x6f35056a // ushr v10.4s, v11.4s, #11
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d803d8a // str q10, [x12, #240]
+	WORD $0x3d803daa // str q10, [x13, #240]
 	WORD $0x6f31056a // ushr v10.4s, v11.4s, #15
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d804d8a // str q10, [x12, #304]
+	WORD $0x3d804daa // str q10, [x13, #304]
 	WORD $0x6f2d056a // ushr v10.4s, v11.4s, #19
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d805d8a // str q10, [x12, #368]
+	WORD $0x3d805daa // str q10, [x13, #368]
 	WORD $0x6f29056a // ushr v10.4s, v11.4s, #23
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d806d8a // str q10, [x12, #432]
+	WORD $0x3d806daa // str q10, [x13, #432]
 	WORD $0x6f25056a // ushr v10.4s, v11.4s, #27
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d807d8a // str q10, [x12, #496]
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d807daa // str q10, [x13, #496]
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
-	MOVBU 64(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 68(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 72(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 76(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 64(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 68(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 72(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 76(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -282,14 +305,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e24b // sdot v11.4s, v18.16b, v16.4b[0]
 	WORD $0x4fb0e28b // sdot v11.4s, v20.16b, v16.4b[1]
-	MOVBU 80(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 84(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 88(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 92(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 80(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 84(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 88(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 92(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -306,14 +329,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f90e24f // sdot v15.4s, v18.16b, v16.4b[0]
 	WORD $0x4fb0e18f // sdot v15.4s, v12.16b, v16.4b[1]
-	MOVBU 96(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 100(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 104(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 108(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 96(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 100(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 104(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 108(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -330,14 +353,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e24e // sdot v14.4s, v18.16b, v16.4b[0]
 	WORD $0x4fb0e28e // sdot v14.4s, v20.16b, v16.4b[1]
-	MOVBU 112(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 116(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 120(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 124(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 112(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 116(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 120(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 124(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -354,14 +377,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f90e24d // sdot v13.4s, v18.16b, v16.4b[0]
 	WORD $0x4fb0e18d // sdot v13.4s, v12.16b, v16.4b[1]
-	MOVBU 65(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 69(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 73(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 77(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 65(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 69(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 73(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 77(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -378,14 +401,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90ea4b // sdot v11.4s, v18.16b, v16.4b[2]
 	WORD $0x4fb0ea8b // sdot v11.4s, v20.16b, v16.4b[3]
-	MOVBU 81(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 85(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 89(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 93(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 81(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 85(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 89(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 93(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -402,14 +425,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f90ea4f // sdot v15.4s, v18.16b, v16.4b[2]
 	WORD $0x4fb0e98f // sdot v15.4s, v12.16b, v16.4b[3]
-	MOVBU 97(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 101(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 105(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 109(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 97(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 101(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 105(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 109(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -426,14 +449,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90ea4e // sdot v14.4s, v18.16b, v16.4b[2]
 	WORD $0x4fb0ea8e // sdot v14.4s, v20.16b, v16.4b[3]
-	MOVBU 113(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 117(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 121(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 125(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 113(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 117(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 121(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 125(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -450,14 +473,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f90ea4d // sdot v13.4s, v18.16b, v16.4b[2]
 	WORD $0x4fb0e98d // sdot v13.4s, v12.16b, v16.4b[3]
-	MOVBU 66(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 70(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 74(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 78(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 66(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 70(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 74(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 78(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -474,14 +497,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae24b // sdot v11.4s, v18.16b, v10.4b[0]
 	WORD $0x4faae28b // sdot v11.4s, v20.16b, v10.4b[1]
-	MOVBU 82(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 86(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 90(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 94(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 82(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 86(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 90(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 94(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -498,14 +521,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f8ae24f // sdot v15.4s, v18.16b, v10.4b[0]
 	WORD $0x4faae18f // sdot v15.4s, v12.16b, v10.4b[1]
-	MOVBU 98(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 102(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 106(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 110(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 98(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 102(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 106(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 110(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -522,14 +545,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae24e // sdot v14.4s, v18.16b, v10.4b[0]
 	WORD $0x4faae28e // sdot v14.4s, v20.16b, v10.4b[1]
-	MOVBU 114(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 118(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 122(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 126(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 114(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 118(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 122(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 126(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -546,14 +569,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f8ae24d // sdot v13.4s, v18.16b, v10.4b[0]
 	WORD $0x4faae18d // sdot v13.4s, v12.16b, v10.4b[1]
-	MOVBU 67(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 71(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 75(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 79(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 67(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 71(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 75(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 79(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -570,14 +593,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8aea4b // sdot v11.4s, v18.16b, v10.4b[2]
 	WORD $0x4faaea8b // sdot v11.4s, v20.16b, v10.4b[3]
-	MOVBU 83(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 87(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 91(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 95(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 83(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 87(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 91(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 95(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -594,14 +617,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f8aea4f // sdot v15.4s, v18.16b, v10.4b[2]
 	WORD $0x4faae98f // sdot v15.4s, v12.16b, v10.4b[3]
-	MOVBU 99(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 103(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 107(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 111(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 99(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 103(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 107(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 111(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -618,14 +641,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8aea4e // sdot v14.4s, v18.16b, v10.4b[2]
 	WORD $0x4faaea8e // sdot v14.4s, v20.16b, v10.4b[3]
-	MOVBU 115(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 119(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 123(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 127(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 115(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 119(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 123(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 127(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -642,38 +665,38 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f8aea4d // sdot v13.4s, v18.16b, v10.4b[2]
 	WORD $0x4faae98d // sdot v13.4s, v12.16b, v10.4b[3]
-	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc001ac // ldr q12, [x13]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cd66 // fmla v6.4s, v11.4s, v18.4s
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cde7 // fmla v7.4s, v15.4s, v18.4s
-	WORD $0x3dc0098c // ldr q12, [x12, #32]
+	WORD $0x3dc009ac // ldr q12, [x13, #32]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cdc8 // fmla v8.4s, v14.4s, v18.4s
-	WORD $0x3dc00d8c // ldr q12, [x12, #48]
+	WORD $0x3dc00dac // ldr q12, [x13, #48]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cda9 // fmla v9.4s, v13.4s, v18.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
-	MOVBU 192(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 196(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 200(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 204(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 192(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 196(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 200(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 204(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -690,14 +713,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae16c // sdot v12.4s, v11.16b, v10.4b[0]
 	WORD $0x4faae28c // sdot v12.4s, v20.16b, v10.4b[1]
-	MOVBU 208(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 212(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 216(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 220(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 208(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 212(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 216(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 220(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -714,14 +737,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f8ae172 // sdot v18.4s, v11.16b, v10.4b[0]
 	WORD $0x4faae1f2 // sdot v18.4s, v15.16b, v10.4b[1]
-	MOVBU 224(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 228(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 232(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 236(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 224(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 228(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 232(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 236(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -738,14 +761,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae16d // sdot v13.4s, v11.16b, v10.4b[0]
 	WORD $0x4faae28d // sdot v13.4s, v20.16b, v10.4b[1]
-	MOVBU 240(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 244(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 248(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 252(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 240(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 244(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 248(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 252(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -762,14 +785,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f8ae16e // sdot v14.4s, v11.16b, v10.4b[0]
 	WORD $0x4faae1ee // sdot v14.4s, v15.16b, v10.4b[1]
-	MOVBU 193(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 197(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 201(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 205(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 193(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 197(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 201(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 205(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -786,14 +809,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae96c // sdot v12.4s, v11.16b, v10.4b[2]
 	WORD $0x4faaea8c // sdot v12.4s, v20.16b, v10.4b[3]
-	MOVBU 209(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 213(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 217(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 221(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 209(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 213(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 217(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 221(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -810,14 +833,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f8ae972 // sdot v18.4s, v11.16b, v10.4b[2]
 	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
-	MOVBU 225(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 229(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 233(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 237(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 225(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 229(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 233(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 237(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -834,14 +857,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae96d // sdot v13.4s, v11.16b, v10.4b[2]
 	WORD $0x4faaea8d // sdot v13.4s, v20.16b, v10.4b[3]
-	MOVBU 241(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 245(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 249(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 253(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 241(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 245(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 249(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 253(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -858,14 +881,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f8ae96e // sdot v14.4s, v11.16b, v10.4b[2]
 	WORD $0x4faae9ee // sdot v14.4s, v15.16b, v10.4b[3]
-	MOVBU 194(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 198(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 202(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 206(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 194(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 198(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 202(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 206(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -882,14 +905,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e16c // sdot v12.4s, v11.16b, v16.4b[0]
 	WORD $0x4fb0e28c // sdot v12.4s, v20.16b, v16.4b[1]
-	MOVBU 210(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 214(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 218(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 222(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 210(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 214(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 218(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 222(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -906,14 +929,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f90e172 // sdot v18.4s, v11.16b, v16.4b[0]
 	WORD $0x4fb0e1f2 // sdot v18.4s, v15.16b, v16.4b[1]
-	MOVBU 226(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 230(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 234(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 238(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 226(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 230(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 234(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 238(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -930,14 +953,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e16d // sdot v13.4s, v11.16b, v16.4b[0]
 	WORD $0x4fb0e28d // sdot v13.4s, v20.16b, v16.4b[1]
-	MOVBU 242(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 246(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 250(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 254(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 242(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 246(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 250(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 254(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -954,14 +977,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f90e16e // sdot v14.4s, v11.16b, v16.4b[0]
 	WORD $0x4fb0e1ee // sdot v14.4s, v15.16b, v16.4b[1]
-	MOVBU 195(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 199(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 203(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 207(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 195(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 199(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 203(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 207(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -978,14 +1001,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e96c // sdot v12.4s, v11.16b, v16.4b[2]
 	WORD $0x4fb0ea8c // sdot v12.4s, v20.16b, v16.4b[3]
-	MOVBU 211(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 215(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 219(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 223(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 211(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 215(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 219(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 223(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -1002,14 +1025,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f90e972 // sdot v18.4s, v11.16b, v16.4b[2]
 	WORD $0x4fb0e9f2 // sdot v18.4s, v15.16b, v16.4b[3]
-	MOVBU 227(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 231(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 235(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 239(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 227(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 231(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 235(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 239(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -1026,14 +1049,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e96d // sdot v13.4s, v11.16b, v16.4b[2]
 	WORD $0x4fb0ea8d // sdot v13.4s, v20.16b, v16.4b[3]
-	MOVBU 243(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 247(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 251(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 255(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 243(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 247(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 251(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 255(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -1050,38 +1073,38 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f90e96e // sdot v14.4s, v11.16b, v16.4b[2]
 	WORD $0x4fb0e9ee // sdot v14.4s, v15.16b, v16.4b[3]
-	WORD $0x3dc0118f // ldr q15, [x12, #64]
+	WORD $0x3dc011af // ldr q15, [x13, #64]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bcd86 // fmla v6.4s, v12.4s, v11.4s
-	WORD $0x3dc0158f // ldr q15, [x12, #80]
+	WORD $0x3dc015af // ldr q15, [x13, #80]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bce47 // fmla v7.4s, v18.4s, v11.4s
-	WORD $0x3dc0198f // ldr q15, [x12, #96]
+	WORD $0x3dc019af // ldr q15, [x13, #96]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
-	WORD $0x3dc01d8f // ldr q15, [x12, #112]
+	WORD $0x3dc01daf // ldr q15, [x13, #112]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bcdc9 // fmla v9.4s, v14.4s, v11.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
-	MOVBU 320(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 324(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 328(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 332(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 320(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 324(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 328(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 332(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -1098,14 +1121,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e18f // sdot v15.4s, v12.16b, v16.4b[0]
 	WORD $0x4fb0e28f // sdot v15.4s, v20.16b, v16.4b[1]
-	MOVBU 336(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 340(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 344(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 348(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 336(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 340(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 344(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 348(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -1122,14 +1145,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f90e18b // sdot v11.4s, v12.16b, v16.4b[0]
 	WORD $0x4fb0e24b // sdot v11.4s, v18.16b, v16.4b[1]
-	MOVBU 352(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 356(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 360(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 364(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 352(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 356(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 360(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 364(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -1146,14 +1169,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e18e // sdot v14.4s, v12.16b, v16.4b[0]
 	WORD $0x4fb0e28e // sdot v14.4s, v20.16b, v16.4b[1]
-	MOVBU 368(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 372(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 376(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 380(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 368(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 372(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 376(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 380(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -1170,14 +1193,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f90e18d // sdot v13.4s, v12.16b, v16.4b[0]
 	WORD $0x4fb0e24d // sdot v13.4s, v18.16b, v16.4b[1]
-	MOVBU 321(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 325(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 329(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 333(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 321(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 325(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 329(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 333(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -1194,14 +1217,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e98f // sdot v15.4s, v12.16b, v16.4b[2]
 	WORD $0x4fb0ea8f // sdot v15.4s, v20.16b, v16.4b[3]
-	MOVBU 337(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 341(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 345(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 349(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 337(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 341(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 345(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 349(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -1218,14 +1241,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f90e98b // sdot v11.4s, v12.16b, v16.4b[2]
 	WORD $0x4fb0ea4b // sdot v11.4s, v18.16b, v16.4b[3]
-	MOVBU 353(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 357(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 361(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 365(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 353(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 357(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 361(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 365(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -1242,14 +1265,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e98e // sdot v14.4s, v12.16b, v16.4b[2]
 	WORD $0x4fb0ea8e // sdot v14.4s, v20.16b, v16.4b[3]
-	MOVBU 369(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 373(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 377(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 381(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 369(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 373(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 377(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 381(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -1266,14 +1289,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f90e98d // sdot v13.4s, v12.16b, v16.4b[2]
 	WORD $0x4fb0ea4d // sdot v13.4s, v18.16b, v16.4b[3]
-	MOVBU 322(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 326(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 330(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 334(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 322(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 326(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 330(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 334(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -1290,14 +1313,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae18f // sdot v15.4s, v12.16b, v10.4b[0]
 	WORD $0x4faae28f // sdot v15.4s, v20.16b, v10.4b[1]
-	MOVBU 338(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 342(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 346(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 350(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 338(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 342(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 346(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 350(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -1314,14 +1337,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f8ae18b // sdot v11.4s, v12.16b, v10.4b[0]
 	WORD $0x4faae24b // sdot v11.4s, v18.16b, v10.4b[1]
-	MOVBU 354(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 358(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 362(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 366(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 354(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 358(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 362(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 366(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -1338,14 +1361,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae18e // sdot v14.4s, v12.16b, v10.4b[0]
 	WORD $0x4faae28e // sdot v14.4s, v20.16b, v10.4b[1]
-	MOVBU 370(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 374(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 378(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 382(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 370(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 374(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 378(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 382(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -1362,14 +1385,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f8ae18d // sdot v13.4s, v12.16b, v10.4b[0]
 	WORD $0x4faae24d // sdot v13.4s, v18.16b, v10.4b[1]
-	MOVBU 323(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 327(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 331(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 335(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 323(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 327(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 331(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 335(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -1386,14 +1409,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae98f // sdot v15.4s, v12.16b, v10.4b[2]
 	WORD $0x4faaea8f // sdot v15.4s, v20.16b, v10.4b[3]
-	MOVBU 339(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 343(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 347(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 351(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 339(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 343(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 347(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 351(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -1410,14 +1433,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f8ae98b // sdot v11.4s, v12.16b, v10.4b[2]
 	WORD $0x4faaea4b // sdot v11.4s, v18.16b, v10.4b[3]
-	MOVBU 355(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 359(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 363(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 367(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 355(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 359(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 363(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 367(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -1434,14 +1457,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae98e // sdot v14.4s, v12.16b, v10.4b[2]
 	WORD $0x4faaea8e // sdot v14.4s, v20.16b, v10.4b[3]
-	MOVBU 371(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 375(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 379(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 383(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 371(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 375(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 379(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 383(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -1458,38 +1481,38 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f8ae98d // sdot v13.4s, v12.16b, v10.4b[2]
 	WORD $0x4faaea4d // sdot v13.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc02192 // ldr q18, [x12, #128]
+	WORD $0x3dc021b2 // ldr q18, [x13, #128]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccde6 // fmla v6.4s, v15.4s, v12.4s
-	WORD $0x3dc02592 // ldr q18, [x12, #144]
+	WORD $0x3dc025b2 // ldr q18, [x13, #144]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccd67 // fmla v7.4s, v11.4s, v12.4s
-	WORD $0x3dc02992 // ldr q18, [x12, #160]
+	WORD $0x3dc029b2 // ldr q18, [x13, #160]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccdc8 // fmla v8.4s, v14.4s, v12.4s
-	WORD $0x3dc02d92 // ldr q18, [x12, #176]
+	WORD $0x3dc02db2 // ldr q18, [x13, #176]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccda9 // fmla v9.4s, v13.4s, v12.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
-	MOVBU 448(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 452(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 456(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 460(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 448(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 452(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 456(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 460(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -1506,14 +1529,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae1f2 // sdot v18.4s, v15.16b, v10.4b[0]
 	WORD $0x4faae292 // sdot v18.4s, v20.16b, v10.4b[1]
-	MOVBU 464(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 468(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 472(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 476(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 464(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 468(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 472(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 476(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -1530,14 +1553,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f8ae1ec // sdot v12.4s, v15.16b, v10.4b[0]
 	WORD $0x4faae16c // sdot v12.4s, v11.16b, v10.4b[1]
-	MOVBU 480(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 484(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 488(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 492(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 480(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 484(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 488(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 492(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -1554,14 +1577,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae1ed // sdot v13.4s, v15.16b, v10.4b[0]
 	WORD $0x4faae28d // sdot v13.4s, v20.16b, v10.4b[1]
-	MOVBU 496(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 500(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 504(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 508(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 496(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 500(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 504(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 508(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -1578,14 +1601,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f8ae1ee // sdot v14.4s, v15.16b, v10.4b[0]
 	WORD $0x4faae16e // sdot v14.4s, v11.16b, v10.4b[1]
-	MOVBU 449(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 453(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 457(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 461(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 449(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 453(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 457(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 461(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -1602,14 +1625,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae9f2 // sdot v18.4s, v15.16b, v10.4b[2]
 	WORD $0x4faaea92 // sdot v18.4s, v20.16b, v10.4b[3]
-	MOVBU 465(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 469(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 473(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 477(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 465(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 469(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 473(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 477(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -1626,14 +1649,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f8ae9ec // sdot v12.4s, v15.16b, v10.4b[2]
 	WORD $0x4faae96c // sdot v12.4s, v11.16b, v10.4b[3]
-	MOVBU 481(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 485(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 489(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 493(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 481(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 485(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 489(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 493(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -1650,14 +1673,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae9ed // sdot v13.4s, v15.16b, v10.4b[2]
 	WORD $0x4faaea8d // sdot v13.4s, v20.16b, v10.4b[3]
-	MOVBU 497(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 501(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 505(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 509(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 497(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 501(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 505(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 509(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -1674,14 +1697,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f8ae9ee // sdot v14.4s, v15.16b, v10.4b[2]
 	WORD $0x4faae96e // sdot v14.4s, v11.16b, v10.4b[3]
-	MOVBU 450(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 454(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 458(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 462(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 450(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 454(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 458(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 462(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -1698,14 +1721,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e1f2 // sdot v18.4s, v15.16b, v16.4b[0]
 	WORD $0x4fb0e292 // sdot v18.4s, v20.16b, v16.4b[1]
-	MOVBU 466(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 470(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 474(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 478(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 466(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 470(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 474(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 478(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -1722,14 +1745,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f90e1ec // sdot v12.4s, v15.16b, v16.4b[0]
 	WORD $0x4fb0e16c // sdot v12.4s, v11.16b, v16.4b[1]
-	MOVBU 482(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 486(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 490(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 494(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 482(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 486(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 490(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 494(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -1746,14 +1769,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e1ed // sdot v13.4s, v15.16b, v16.4b[0]
 	WORD $0x4fb0e28d // sdot v13.4s, v20.16b, v16.4b[1]
-	MOVBU 498(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 502(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 506(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 510(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 498(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 502(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 506(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 510(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -1770,14 +1793,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f90e1ee // sdot v14.4s, v15.16b, v16.4b[0]
 	WORD $0x4fb0e16e // sdot v14.4s, v11.16b, v16.4b[1]
-	MOVBU 451(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 455(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 459(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 463(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 451(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 455(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 459(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 463(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -1794,14 +1817,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e9f2 // sdot v18.4s, v15.16b, v16.4b[2]
 	WORD $0x4fb0ea92 // sdot v18.4s, v20.16b, v16.4b[3]
-	MOVBU 467(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 471(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 475(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 479(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 467(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 471(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 475(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 479(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -1818,14 +1841,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f90e9ec // sdot v12.4s, v15.16b, v16.4b[2]
 	WORD $0x4fb0e96c // sdot v12.4s, v11.16b, v16.4b[3]
-	MOVBU 483(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 487(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 491(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 495(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 483(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 487(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 491(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 495(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -1842,14 +1865,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e9ed // sdot v13.4s, v15.16b, v16.4b[2]
 	WORD $0x4fb0ea8d // sdot v13.4s, v20.16b, v16.4b[3]
-	MOVBU 499(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 503(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 507(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 511(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 499(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 503(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 507(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 511(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -1866,38 +1889,38 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f90e9ee // sdot v14.4s, v15.16b, v16.4b[2]
 	WORD $0x4fb0e96e // sdot v14.4s, v11.16b, v16.4b[3]
-	WORD $0x3dc0318b // ldr q11, [x12, #192]
+	WORD $0x3dc031ab // ldr q11, [x13, #192]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fce46 // fmla v6.4s, v18.4s, v15.4s
-	WORD $0x3dc0358b // ldr q11, [x12, #208]
+	WORD $0x3dc035ab // ldr q11, [x13, #208]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fcd87 // fmla v7.4s, v12.4s, v15.4s
-	WORD $0x3dc0398b // ldr q11, [x12, #224]
+	WORD $0x3dc039ab // ldr q11, [x13, #224]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fcda8 // fmla v8.4s, v13.4s, v15.4s
-	WORD $0x3dc03d8b // ldr q11, [x12, #240]
+	WORD $0x3dc03dab // ldr q11, [x13, #240]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fcdc9 // fmla v9.4s, v14.4s, v15.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
-	MOVBU 576(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 580(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 584(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 588(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 576(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 580(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 584(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 588(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -1914,14 +1937,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e24b // sdot v11.4s, v18.16b, v16.4b[0]
 	WORD $0x4fb0e28b // sdot v11.4s, v20.16b, v16.4b[1]
-	MOVBU 592(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 596(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 600(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 604(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 592(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 596(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 600(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 604(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -1938,14 +1961,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f90e24f // sdot v15.4s, v18.16b, v16.4b[0]
 	WORD $0x4fb0e18f // sdot v15.4s, v12.16b, v16.4b[1]
-	MOVBU 608(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 612(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 616(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 620(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 608(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 612(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 616(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 620(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -1962,14 +1985,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e24e // sdot v14.4s, v18.16b, v16.4b[0]
 	WORD $0x4fb0e28e // sdot v14.4s, v20.16b, v16.4b[1]
-	MOVBU 624(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 628(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 632(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 636(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 624(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 628(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 632(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 636(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -1986,14 +2009,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f90e24d // sdot v13.4s, v18.16b, v16.4b[0]
 	WORD $0x4fb0e18d // sdot v13.4s, v12.16b, v16.4b[1]
-	MOVBU 577(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 581(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 585(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 589(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 577(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 581(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 585(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 589(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -2010,14 +2033,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90ea4b // sdot v11.4s, v18.16b, v16.4b[2]
 	WORD $0x4fb0ea8b // sdot v11.4s, v20.16b, v16.4b[3]
-	MOVBU 593(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 597(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 601(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 605(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 593(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 597(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 601(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 605(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -2034,14 +2057,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f90ea4f // sdot v15.4s, v18.16b, v16.4b[2]
 	WORD $0x4fb0e98f // sdot v15.4s, v12.16b, v16.4b[3]
-	MOVBU 609(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 613(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 617(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 621(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 609(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 613(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 617(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 621(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -2058,14 +2081,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90ea4e // sdot v14.4s, v18.16b, v16.4b[2]
 	WORD $0x4fb0ea8e // sdot v14.4s, v20.16b, v16.4b[3]
-	MOVBU 625(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 629(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 633(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 637(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 625(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 629(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 633(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 637(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -2082,14 +2105,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f90ea4d // sdot v13.4s, v18.16b, v16.4b[2]
 	WORD $0x4fb0e98d // sdot v13.4s, v12.16b, v16.4b[3]
-	MOVBU 578(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 582(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 586(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 590(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 578(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 582(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 586(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 590(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -2106,14 +2129,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae24b // sdot v11.4s, v18.16b, v10.4b[0]
 	WORD $0x4faae28b // sdot v11.4s, v20.16b, v10.4b[1]
-	MOVBU 594(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 598(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 602(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 606(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 594(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 598(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 602(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 606(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -2130,14 +2153,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f8ae24f // sdot v15.4s, v18.16b, v10.4b[0]
 	WORD $0x4faae18f // sdot v15.4s, v12.16b, v10.4b[1]
-	MOVBU 610(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 614(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 618(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 622(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 610(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 614(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 618(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 622(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -2154,14 +2177,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae24e // sdot v14.4s, v18.16b, v10.4b[0]
 	WORD $0x4faae28e // sdot v14.4s, v20.16b, v10.4b[1]
-	MOVBU 626(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 630(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 634(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 638(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 626(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 630(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 634(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 638(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -2178,14 +2201,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f8ae24d // sdot v13.4s, v18.16b, v10.4b[0]
 	WORD $0x4faae18d // sdot v13.4s, v12.16b, v10.4b[1]
-	MOVBU 579(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 583(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 587(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 591(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 579(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 583(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 587(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 591(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -2202,14 +2225,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8aea4b // sdot v11.4s, v18.16b, v10.4b[2]
 	WORD $0x4faaea8b // sdot v11.4s, v20.16b, v10.4b[3]
-	MOVBU 595(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 599(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 603(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 607(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 595(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 599(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 603(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 607(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -2226,14 +2249,14 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f8aea4f // sdot v15.4s, v18.16b, v10.4b[2]
 	WORD $0x4faae98f // sdot v15.4s, v12.16b, v10.4b[3]
-	MOVBU 611(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 615(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 619(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 623(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 611(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 615(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 619(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 623(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ed2398c // zip1 v12.2d, v12.2d, v18.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931992 // uzp1 v18.4s, v12.4s, v19.4s
@@ -2250,14 +2273,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8aea4e // sdot v14.4s, v18.16b, v10.4b[2]
 	WORD $0x4faaea8e // sdot v14.4s, v20.16b, v10.4b[3]
-	MOVBU 627(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 631(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 635(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 639(R2), R14
-	FMOVD (R13)(R14<<3), F12
+	MOVBU 627(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 631(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 635(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 639(R2), R15
+	FMOVD (R14)(R15<<3), F12
 	WORD $0x4ed23a94 // zip1 v20.2d, v20.2d, v18.2d
 	WORD $0x4ecc3a73 // zip1 v19.2d, v19.2d, v12.2d
 	WORD $0x4e931a92 // uzp1 v18.4s, v20.4s, v19.4s
@@ -2274,38 +2297,38 @@ loop9:
 	WORD $0x6e33858c // sub v12.16b, v12.16b, v19.16b
 	WORD $0x4f8aea4d // sdot v13.4s, v18.16b, v10.4b[2]
 	WORD $0x4faae98d // sdot v13.4s, v12.16b, v10.4b[3]
-	WORD $0x3dc0418c // ldr q12, [x12, #256]
+	WORD $0x3dc041ac // ldr q12, [x13, #256]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cd66 // fmla v6.4s, v11.4s, v18.4s
-	WORD $0x3dc0458c // ldr q12, [x12, #272]
+	WORD $0x3dc045ac // ldr q12, [x13, #272]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cde7 // fmla v7.4s, v15.4s, v18.4s
-	WORD $0x3dc0498c // ldr q12, [x12, #288]
+	WORD $0x3dc049ac // ldr q12, [x13, #288]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cdc8 // fmla v8.4s, v14.4s, v18.4s
-	WORD $0x3dc04d8c // ldr q12, [x12, #304]
+	WORD $0x3dc04dac // ldr q12, [x13, #304]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cda9 // fmla v9.4s, v13.4s, v18.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
-	MOVBU 704(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 708(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 712(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 716(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 704(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 708(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 712(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 716(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -2322,14 +2345,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae16c // sdot v12.4s, v11.16b, v10.4b[0]
 	WORD $0x4faae28c // sdot v12.4s, v20.16b, v10.4b[1]
-	MOVBU 720(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 724(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 728(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 732(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 720(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 724(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 728(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 732(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -2346,14 +2369,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f8ae172 // sdot v18.4s, v11.16b, v10.4b[0]
 	WORD $0x4faae1f2 // sdot v18.4s, v15.16b, v10.4b[1]
-	MOVBU 736(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 740(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 744(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 748(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 736(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 740(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 744(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 748(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -2370,14 +2393,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae16d // sdot v13.4s, v11.16b, v10.4b[0]
 	WORD $0x4faae28d // sdot v13.4s, v20.16b, v10.4b[1]
-	MOVBU 752(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 756(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 760(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 764(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 752(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 756(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 760(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 764(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -2394,14 +2417,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f8ae16e // sdot v14.4s, v11.16b, v10.4b[0]
 	WORD $0x4faae1ee // sdot v14.4s, v15.16b, v10.4b[1]
-	MOVBU 705(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 709(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 713(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 717(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 705(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 709(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 713(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 717(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -2418,14 +2441,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae96c // sdot v12.4s, v11.16b, v10.4b[2]
 	WORD $0x4faaea8c // sdot v12.4s, v20.16b, v10.4b[3]
-	MOVBU 721(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 725(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 729(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 733(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 721(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 725(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 729(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 733(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -2442,14 +2465,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f8ae972 // sdot v18.4s, v11.16b, v10.4b[2]
 	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
-	MOVBU 737(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 741(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 745(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 749(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 737(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 741(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 745(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 749(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -2466,14 +2489,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae96d // sdot v13.4s, v11.16b, v10.4b[2]
 	WORD $0x4faaea8d // sdot v13.4s, v20.16b, v10.4b[3]
-	MOVBU 753(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 757(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 761(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 765(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 753(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 757(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 761(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 765(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -2490,14 +2513,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f8ae96e // sdot v14.4s, v11.16b, v10.4b[2]
 	WORD $0x4faae9ee // sdot v14.4s, v15.16b, v10.4b[3]
-	MOVBU 706(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 710(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 714(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 718(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 706(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 710(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 714(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 718(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -2514,14 +2537,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e16c // sdot v12.4s, v11.16b, v16.4b[0]
 	WORD $0x4fb0e28c // sdot v12.4s, v20.16b, v16.4b[1]
-	MOVBU 722(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 726(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 730(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 734(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 722(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 726(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 730(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 734(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -2538,14 +2561,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f90e172 // sdot v18.4s, v11.16b, v16.4b[0]
 	WORD $0x4fb0e1f2 // sdot v18.4s, v15.16b, v16.4b[1]
-	MOVBU 738(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 742(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 746(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 750(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 738(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 742(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 746(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 750(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -2562,14 +2585,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e16d // sdot v13.4s, v11.16b, v16.4b[0]
 	WORD $0x4fb0e28d // sdot v13.4s, v20.16b, v16.4b[1]
-	MOVBU 754(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 758(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 762(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 766(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 754(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 758(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 762(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 766(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -2586,14 +2609,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f90e16e // sdot v14.4s, v11.16b, v16.4b[0]
 	WORD $0x4fb0e1ee // sdot v14.4s, v15.16b, v16.4b[1]
-	MOVBU 707(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 711(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 715(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 719(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 707(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 711(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 715(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 719(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -2610,14 +2633,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e96c // sdot v12.4s, v11.16b, v16.4b[2]
 	WORD $0x4fb0ea8c // sdot v12.4s, v20.16b, v16.4b[3]
-	MOVBU 723(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 727(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 731(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 735(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 723(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 727(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 731(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 735(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -2634,14 +2657,14 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f90e972 // sdot v18.4s, v11.16b, v16.4b[2]
 	WORD $0x4fb0e9f2 // sdot v18.4s, v15.16b, v16.4b[3]
-	MOVBU 739(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 743(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 747(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 751(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 739(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 743(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 747(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 751(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecb39ef // zip1 v15.2d, v15.2d, v11.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e9319eb // uzp1 v11.4s, v15.4s, v19.4s
@@ -2658,14 +2681,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e96d // sdot v13.4s, v11.16b, v16.4b[2]
 	WORD $0x4fb0ea8d // sdot v13.4s, v20.16b, v16.4b[3]
-	MOVBU 755(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 759(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 763(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 767(R2), R14
-	FMOVD (R13)(R14<<3), F15
+	MOVBU 755(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 759(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 763(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 767(R2), R15
+	FMOVD (R14)(R15<<3), F15
 	WORD $0x4ecb3a94 // zip1 v20.2d, v20.2d, v11.2d
 	WORD $0x4ecf3a73 // zip1 v19.2d, v19.2d, v15.2d
 	WORD $0x4e931a8b // uzp1 v11.4s, v20.4s, v19.4s
@@ -2682,38 +2705,38 @@ loop9:
 	WORD $0x6e3385ef // sub v15.16b, v15.16b, v19.16b
 	WORD $0x4f90e96e // sdot v14.4s, v11.16b, v16.4b[2]
 	WORD $0x4fb0e9ee // sdot v14.4s, v15.16b, v16.4b[3]
-	WORD $0x3dc0518f // ldr q15, [x12, #320]
+	WORD $0x3dc051af // ldr q15, [x13, #320]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bcd86 // fmla v6.4s, v12.4s, v11.4s
-	WORD $0x3dc0558f // ldr q15, [x12, #336]
+	WORD $0x3dc055af // ldr q15, [x13, #336]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bce47 // fmla v7.4s, v18.4s, v11.4s
-	WORD $0x3dc0598f // ldr q15, [x12, #352]
+	WORD $0x3dc059af // ldr q15, [x13, #352]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
-	WORD $0x3dc05d8f // ldr q15, [x12, #368]
+	WORD $0x3dc05daf // ldr q15, [x13, #368]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bcdc9 // fmla v9.4s, v14.4s, v11.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
-	MOVBU 832(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 836(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 840(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 844(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 832(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 836(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 840(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 844(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -2730,14 +2753,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e18f // sdot v15.4s, v12.16b, v16.4b[0]
 	WORD $0x4fb0e28f // sdot v15.4s, v20.16b, v16.4b[1]
-	MOVBU 848(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 852(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 856(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 860(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 848(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 852(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 856(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 860(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -2754,14 +2777,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f90e18b // sdot v11.4s, v12.16b, v16.4b[0]
 	WORD $0x4fb0e24b // sdot v11.4s, v18.16b, v16.4b[1]
-	MOVBU 864(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 868(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 872(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 876(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 864(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 868(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 872(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 876(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -2778,14 +2801,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e18e // sdot v14.4s, v12.16b, v16.4b[0]
 	WORD $0x4fb0e28e // sdot v14.4s, v20.16b, v16.4b[1]
-	MOVBU 880(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 884(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 888(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 892(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 880(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 884(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 888(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 892(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -2802,14 +2825,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f90e18d // sdot v13.4s, v12.16b, v16.4b[0]
 	WORD $0x4fb0e24d // sdot v13.4s, v18.16b, v16.4b[1]
-	MOVBU 833(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 837(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 841(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 845(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 833(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 837(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 841(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 845(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -2826,14 +2849,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e98f // sdot v15.4s, v12.16b, v16.4b[2]
 	WORD $0x4fb0ea8f // sdot v15.4s, v20.16b, v16.4b[3]
-	MOVBU 849(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 853(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 857(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 861(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 849(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 853(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 857(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 861(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -2850,14 +2873,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f90e98b // sdot v11.4s, v12.16b, v16.4b[2]
 	WORD $0x4fb0ea4b // sdot v11.4s, v18.16b, v16.4b[3]
-	MOVBU 865(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 869(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 873(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 877(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 865(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 869(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 873(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 877(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -2874,14 +2897,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e98e // sdot v14.4s, v12.16b, v16.4b[2]
 	WORD $0x4fb0ea8e // sdot v14.4s, v20.16b, v16.4b[3]
-	MOVBU 881(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 885(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 889(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 893(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 881(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 885(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 889(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 893(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -2898,14 +2921,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f90e98d // sdot v13.4s, v12.16b, v16.4b[2]
 	WORD $0x4fb0ea4d // sdot v13.4s, v18.16b, v16.4b[3]
-	MOVBU 834(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 838(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 842(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 846(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 834(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 838(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 842(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 846(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -2922,14 +2945,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae18f // sdot v15.4s, v12.16b, v10.4b[0]
 	WORD $0x4faae28f // sdot v15.4s, v20.16b, v10.4b[1]
-	MOVBU 850(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 854(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 858(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 862(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 850(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 854(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 858(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 862(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -2946,14 +2969,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f8ae18b // sdot v11.4s, v12.16b, v10.4b[0]
 	WORD $0x4faae24b // sdot v11.4s, v18.16b, v10.4b[1]
-	MOVBU 866(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 870(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 874(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 878(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 866(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 870(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 874(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 878(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -2970,14 +2993,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae18e // sdot v14.4s, v12.16b, v10.4b[0]
 	WORD $0x4faae28e // sdot v14.4s, v20.16b, v10.4b[1]
-	MOVBU 882(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 886(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 890(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 894(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 882(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 886(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 890(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 894(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -2994,14 +3017,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f8ae18d // sdot v13.4s, v12.16b, v10.4b[0]
 	WORD $0x4faae24d // sdot v13.4s, v18.16b, v10.4b[1]
-	MOVBU 835(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 839(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 843(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 847(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 835(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 839(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 843(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 847(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -3018,14 +3041,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae98f // sdot v15.4s, v12.16b, v10.4b[2]
 	WORD $0x4faaea8f // sdot v15.4s, v20.16b, v10.4b[3]
-	MOVBU 851(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 855(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 859(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 863(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 851(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 855(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 859(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 863(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -3042,14 +3065,14 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f8ae98b // sdot v11.4s, v12.16b, v10.4b[2]
 	WORD $0x4faaea4b // sdot v11.4s, v18.16b, v10.4b[3]
-	MOVBU 867(R2), R14
-	FMOVD (R13)(R14<<3), F18
-	MOVBU 871(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 875(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 879(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 867(R2), R15
+	FMOVD (R14)(R15<<3), F18
+	MOVBU 871(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 875(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 879(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecc3a52 // zip1 v18.2d, v18.2d, v12.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e931a4c // uzp1 v12.4s, v18.4s, v19.4s
@@ -3066,14 +3089,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae98e // sdot v14.4s, v12.16b, v10.4b[2]
 	WORD $0x4faaea8e // sdot v14.4s, v20.16b, v10.4b[3]
-	MOVBU 883(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 887(R2), R14
-	FMOVD (R13)(R14<<3), F12
-	MOVBU 891(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 895(R2), R14
-	FMOVD (R13)(R14<<3), F18
+	MOVBU 883(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 887(R2), R15
+	FMOVD (R14)(R15<<3), F12
+	MOVBU 891(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 895(R2), R15
+	FMOVD (R14)(R15<<3), F18
 	WORD $0x4ecc3a94 // zip1 v20.2d, v20.2d, v12.2d
 	WORD $0x4ed23a73 // zip1 v19.2d, v19.2d, v18.2d
 	WORD $0x4e931a8c // uzp1 v12.4s, v20.4s, v19.4s
@@ -3090,38 +3113,38 @@ loop9:
 	WORD $0x6e338652 // sub v18.16b, v18.16b, v19.16b
 	WORD $0x4f8ae98d // sdot v13.4s, v12.16b, v10.4b[2]
 	WORD $0x4faaea4d // sdot v13.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc06192 // ldr q18, [x12, #384]
+	WORD $0x3dc061b2 // ldr q18, [x13, #384]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccde6 // fmla v6.4s, v15.4s, v12.4s
-	WORD $0x3dc06592 // ldr q18, [x12, #400]
+	WORD $0x3dc065b2 // ldr q18, [x13, #400]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccd67 // fmla v7.4s, v11.4s, v12.4s
-	WORD $0x3dc06992 // ldr q18, [x12, #416]
+	WORD $0x3dc069b2 // ldr q18, [x13, #416]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccdc8 // fmla v8.4s, v14.4s, v12.4s
-	WORD $0x3dc06d92 // ldr q18, [x12, #432]
+	WORD $0x3dc06db2 // ldr q18, [x13, #432]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccda9 // fmla v9.4s, v13.4s, v12.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
-	MOVBU 960(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 964(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 968(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 972(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 960(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 964(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 968(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 972(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -3138,14 +3161,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae1f2 // sdot v18.4s, v15.16b, v10.4b[0]
 	WORD $0x4faae292 // sdot v18.4s, v20.16b, v10.4b[1]
-	MOVBU 976(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 980(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 984(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 988(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 976(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 980(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 984(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 988(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -3162,14 +3185,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f8ae1ec // sdot v12.4s, v15.16b, v10.4b[0]
 	WORD $0x4faae16c // sdot v12.4s, v11.16b, v10.4b[1]
-	MOVBU 992(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 996(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 1000(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 1004(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 992(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 996(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 1000(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 1004(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -3186,14 +3209,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae1ed // sdot v13.4s, v15.16b, v10.4b[0]
 	WORD $0x4faae28d // sdot v13.4s, v20.16b, v10.4b[1]
-	MOVBU 1008(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 1012(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 1016(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 1020(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 1008(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 1012(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 1016(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 1020(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -3210,14 +3233,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f8ae1ee // sdot v14.4s, v15.16b, v10.4b[0]
 	WORD $0x4faae16e // sdot v14.4s, v11.16b, v10.4b[1]
-	MOVBU 961(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 965(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 969(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 973(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 961(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 965(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 969(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 973(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -3234,14 +3257,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae9f2 // sdot v18.4s, v15.16b, v10.4b[2]
 	WORD $0x4faaea92 // sdot v18.4s, v20.16b, v10.4b[3]
-	MOVBU 977(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 981(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 985(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 989(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 977(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 981(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 985(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 989(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -3258,14 +3281,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f8ae9ec // sdot v12.4s, v15.16b, v10.4b[2]
 	WORD $0x4faae96c // sdot v12.4s, v11.16b, v10.4b[3]
-	MOVBU 993(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 997(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 1001(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 1005(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 993(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 997(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 1001(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 1005(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -3282,14 +3305,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f8ae9ed // sdot v13.4s, v15.16b, v10.4b[2]
 	WORD $0x4faaea8d // sdot v13.4s, v20.16b, v10.4b[3]
-	MOVBU 1009(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 1013(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 1017(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 1021(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 1009(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 1013(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 1017(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 1021(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -3306,14 +3329,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f8ae9ee // sdot v14.4s, v15.16b, v10.4b[2]
 	WORD $0x4faae96e // sdot v14.4s, v11.16b, v10.4b[3]
-	MOVBU 962(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 966(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 970(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 974(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 962(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 966(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 970(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 974(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -3330,14 +3353,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e1f2 // sdot v18.4s, v15.16b, v16.4b[0]
 	WORD $0x4fb0e292 // sdot v18.4s, v20.16b, v16.4b[1]
-	MOVBU 978(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 982(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 986(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 990(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 978(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 982(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 986(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 990(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -3354,14 +3377,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f90e1ec // sdot v12.4s, v15.16b, v16.4b[0]
 	WORD $0x4fb0e16c // sdot v12.4s, v11.16b, v16.4b[1]
-	MOVBU 994(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 998(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 1002(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 1006(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 994(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 998(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 1002(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 1006(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -3378,14 +3401,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e1ed // sdot v13.4s, v15.16b, v16.4b[0]
 	WORD $0x4fb0e28d // sdot v13.4s, v20.16b, v16.4b[1]
-	MOVBU 1010(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 1014(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 1018(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 1022(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 1010(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 1014(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 1018(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 1022(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -3402,14 +3425,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f90e1ee // sdot v14.4s, v15.16b, v16.4b[0]
 	WORD $0x4fb0e16e // sdot v14.4s, v11.16b, v16.4b[1]
-	MOVBU 963(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 967(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 971(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 975(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 963(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 967(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 971(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 975(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -3426,14 +3449,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e9f2 // sdot v18.4s, v15.16b, v16.4b[2]
 	WORD $0x4fb0ea92 // sdot v18.4s, v20.16b, v16.4b[3]
-	MOVBU 979(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 983(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 987(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 991(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 979(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 983(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 987(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 991(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -3450,14 +3473,14 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f90e9ec // sdot v12.4s, v15.16b, v16.4b[2]
 	WORD $0x4fb0e96c // sdot v12.4s, v11.16b, v16.4b[3]
-	MOVBU 995(R2), R14
-	FMOVD (R13)(R14<<3), F11
-	MOVBU 999(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 1003(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 1007(R2), R14
-	FMOVD (R13)(R14<<3), F20
+	MOVBU 995(R2), R15
+	FMOVD (R14)(R15<<3), F11
+	MOVBU 999(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 1003(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 1007(R2), R15
+	FMOVD (R14)(R15<<3), F20
 	WORD $0x4ecf396b // zip1 v11.2d, v11.2d, v15.2d
 	WORD $0x4ed43a73 // zip1 v19.2d, v19.2d, v20.2d
 	WORD $0x4e93196f // uzp1 v15.4s, v11.4s, v19.4s
@@ -3474,14 +3497,14 @@ loop9:
 	WORD $0x6e338694 // sub v20.16b, v20.16b, v19.16b
 	WORD $0x4f90e9ed // sdot v13.4s, v15.16b, v16.4b[2]
 	WORD $0x4fb0ea8d // sdot v13.4s, v20.16b, v16.4b[3]
-	MOVBU 1011(R2), R14
-	FMOVD (R13)(R14<<3), F20
-	MOVBU 1015(R2), R14
-	FMOVD (R13)(R14<<3), F15
-	MOVBU 1019(R2), R14
-	FMOVD (R13)(R14<<3), F19
-	MOVBU 1023(R2), R14
-	FMOVD (R13)(R14<<3), F11
+	MOVBU 1011(R2), R15
+	FMOVD (R14)(R15<<3), F20
+	MOVBU 1015(R2), R15
+	FMOVD (R14)(R15<<3), F15
+	MOVBU 1019(R2), R15
+	FMOVD (R14)(R15<<3), F19
+	MOVBU 1023(R2), R15
+	FMOVD (R14)(R15<<3), F11
 	WORD $0x4ecf3a94 // zip1 v20.2d, v20.2d, v15.2d
 	WORD $0x4ecb3a73 // zip1 v19.2d, v19.2d, v11.2d
 	WORD $0x4e931a8f // uzp1 v15.4s, v20.4s, v19.4s
@@ -3498,19 +3521,19 @@ loop9:
 	WORD $0x6e33856b // sub v11.16b, v11.16b, v19.16b
 	WORD $0x4f90e9ee // sdot v14.4s, v15.16b, v16.4b[2]
 	WORD $0x4fb0e96e // sdot v14.4s, v11.16b, v16.4b[3]
-	WORD $0x3dc0718b // ldr q11, [x12, #448]
+	WORD $0x3dc071ab // ldr q11, [x13, #448]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fce46 // fmla v6.4s, v18.4s, v15.4s
-	WORD $0x3dc0758b // ldr q11, [x12, #464]
+	WORD $0x3dc075ab // ldr q11, [x13, #464]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fcd87 // fmla v7.4s, v12.4s, v15.4s
-	WORD $0x3dc0798b // ldr q11, [x12, #480]
+	WORD $0x3dc079ab // ldr q11, [x13, #480]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fcda8 // fmla v8.4s, v13.4s, v15.4s
-	WORD $0x3dc07d8b // ldr q11, [x12, #496]
+	WORD $0x3dc07dab // ldr q11, [x13, #496]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fcdc9 // fmla v9.4s, v14.4s, v15.4s
@@ -3518,11 +3541,11 @@ loop9:
 	ADD $1088, R2
 	SUB $1, R10
 	CBNZ R10, loop9
-	MOVD R7, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -3540,25 +3563,26 @@ TEXT ·Gemv_iq2_xxsx16_q8x_16x2_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R13
-	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_1<>(SB), R14
-	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_2<>(SB), R15
-	WORD $0x3dc001e0 // ldr q0, [x15]
-	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_3<>(SB), R15
-	WORD $0x3dc001e1 // ldr q1, [x15]
-	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_4<>(SB), R15
-	WORD $0x3dc001e2 // ldr q2, [x15]
-	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_5<>(SB), R15
-	WORD $0x3dc001e3 // ldr q3, [x15]
-	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_6<>(SB), R15
-	WORD $0x3dc001e4 // ldr q4, [x15]
-	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_7<>(SB), R15
-	WORD $0x3dc001e5 // ldr q5, [x15]
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R14
+	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_1<>(SB), R15
+	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_2<>(SB), R16
+	WORD $0x3dc00200 // ldr q0, [x16]
+	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_3<>(SB), R16
+	WORD $0x3dc00201 // ldr q1, [x16]
+	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_4<>(SB), R16
+	WORD $0x3dc00202 // ldr q2, [x16]
+	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_5<>(SB), R16
+	WORD $0x3dc00203 // ldr q3, [x16]
+	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_6<>(SB), R16
+	WORD $0x3dc00204 // ldr q4, [x16]
+	MOVD $Gemv_iq2_xxsx16_q8x_16x2_dotprod_7<>(SB), R16
+	WORD $0x3dc00205 // ldr q5, [x16]
 loop8:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e406 // movi v6.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
@@ -3569,236 +3593,258 @@ loop8:
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 loop9:
+	CBZ R11, near10
+	ADD R11, R1, R16
+	PRFM 0(R16), PLDL1STRM
+	ADD R11, R2, R16
+	PRFM 0(R16), PLDL1STRM
+	PRFM 64(R16), PLDL1STRM
+	PRFM 128(R16), PLDL1STRM
+	PRFM 192(R16), PLDL1STRM
+	PRFM 256(R16), PLDL1STRM
+	PRFM 320(R16), PLDL1STRM
+	PRFM 384(R16), PLDL1STRM
+	PRFM 448(R16), PLDL1STRM
+	PRFM 512(R16), PLDL1STRM
+	PRFM 576(R16), PLDL1STRM
+	PRFM 640(R16), PLDL1STRM
+	PRFM 704(R16), PLDL1STRM
+	PRFM 768(R16), PLDL1STRM
+	PRFM 832(R16), PLDL1STRM
+	PRFM 896(R16), PLDL1STRM
+	PRFM 960(R16), PLDL1STRM
+	PRFM 1024(R16), PLDL1STRM
+near10:
 	WORD $0x3dc0002e // ldr q14, [x1]
 	WORD $0x3dc0042f // ldr q15, [x1, #16]
 	WORD $0x0e2179d0 // fcvtl v16.4s, v14.4h
 	WORD $0x4e2179d1 // fcvtl2 v17.4s, v14.8h
 	WORD $0x0e2179f2 // fcvtl v18.4s, v15.4h
 	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	MOVW $0x3e000000, R15
-	WORD $0x4e040def // dup v15.4s, w15
+	MOVW $0x3e000000, R16
+	WORD $0x4e040e0f // dup v15.4s, w16
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
 	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
 	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	MOVW $0x0000001e, R15
-	WORD $0x4e040df4 // dup v20.4s, w15
-	MOVW $0x00000001, R15
-	WORD $0x4e040df5 // dup v21.4s, w15
+	MOVW $0x0000001e, R16
+	WORD $0x4e040e14 // dup v20.4s, w16
+	MOVW $0x00000001, R16
+	WORD $0x4e040e15 // dup v21.4s, w16
 	WORD $0x3dc0004f // ldr q15, [x2]
 	WORD $0x4f2155ee // shl v14.4s, v15.4s, #1
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8001ae // str q14, [x13]
+	WORD $0x3d8001ce // str q14, [x14]
 	WORD $0x6f3d05ee // ushr v14.4s, v15.4s, #3
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8011ae // str q14, [x13, #64]
+	WORD $0x3d8011ce // str q14, [x14, #64]
 	WORD $0x6f3905ee // ushr v14.4s, v15.4s, #7
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8021ae // str q14, [x13, #128]
+	WORD $0x3d8021ce // str q14, [x14, #128]
 	WORD $0x6f3505ee // ushr v14.4s, v15.4s, #11
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8031ae // str q14, [x13, #192]
+	WORD $0x3d8031ce // str q14, [x14, #192]
 	WORD $0x6f3105ee // ushr v14.4s, v15.4s, #15
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8041ae // str q14, [x13, #256]
+	WORD $0x3d8041ce // str q14, [x14, #256]
 	WORD $0x6f2d05ee // ushr v14.4s, v15.4s, #19
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8051ae // str q14, [x13, #320]
+	WORD $0x3d8051ce // str q14, [x14, #320]
 	WORD $0x6f2905ee // ushr v14.4s, v15.4s, #23
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8061ae // str q14, [x13, #384]
+	WORD $0x3d8061ce // str q14, [x14, #384]
 	WORD $0x6f2505ee // ushr v14.4s, v15.4s, #27
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8071ae // str q14, [x13, #448]
+	WORD $0x3d8071ce // str q14, [x14, #448]
 	WORD $0x3dc0044f // ldr q15, [x2, #16]
 	WORD $0x4f2155ee // shl v14.4s, v15.4s, #1
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8005ae // str q14, [x13, #16]
+	WORD $0x3d8005ce // str q14, [x14, #16]
 	WORD $0x6f3d05ee // ushr v14.4s, v15.4s, #3
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8015ae // str q14, [x13, #80]
+	WORD $0x3d8015ce // str q14, [x14, #80]
 	WORD $0x6f3905ee // ushr v14.4s, v15.4s, #7
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8025ae // str q14, [x13, #144]
+	WORD $0x3d8025ce // str q14, [x14, #144]
 	WORD $0x6f3505ee // ushr v14.4s, v15.4s, #11
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8035ae // str q14, [x13, #208]
+	WORD $0x3d8035ce // str q14, [x14, #208]
 	WORD $0x6f3105ee // ushr v14.4s, v15.4s, #15
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8045ae // str q14, [x13, #272]
+	WORD $0x3d8045ce // str q14, [x14, #272]
 	WORD $0x6f2d05ee // ushr v14.4s, v15.4s, #19
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8055ae // str q14, [x13, #336]
+	WORD $0x3d8055ce // str q14, [x14, #336]
 	WORD $0x6f2905ee // ushr v14.4s, v15.4s, #23
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8065ae // str q14, [x13, #400]
+	WORD $0x3d8065ce // str q14, [x14, #400]
 	WORD $0x6f2505ee // ushr v14.4s, v15.4s, #27
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8075ae // str q14, [x13, #464]
+	WORD $0x3d8075ce // str q14, [x14, #464]
 	WORD $0x3dc0084f // ldr q15, [x2, #32]
 	WORD $0x4f2155ee // shl v14.4s, v15.4s, #1
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8009ae // str q14, [x13, #32]
+	WORD $0x3d8009ce // str q14, [x14, #32]
 	WORD $0x6f3d05ee // ushr v14.4s, v15.4s, #3
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8019ae // str q14, [x13, #96]
+	WORD $0x3d8019ce // str q14, [x14, #96]
 	WORD $0x6f3905ee // ushr v14.4s, v15.4s, #7
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8029ae // str q14, [x13, #160]
+	WORD $0x3d8029ce // str q14, [x14, #160]
 	WORD $0x6f3505ee // ushr v14.4s, v15.4s, #11
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8039ae // str q14, [x13, #224]
+	WORD $0x3d8039ce // str q14, [x14, #224]
 	WORD $0x6f3105ee // ushr v14.4s, v15.4s, #15
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8049ae // str q14, [x13, #288]
+	WORD $0x3d8049ce // str q14, [x14, #288]
 	WORD $0x6f2d05ee // ushr v14.4s, v15.4s, #19
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8059ae // str q14, [x13, #352]
+	WORD $0x3d8059ce // str q14, [x14, #352]
 	WORD $0x6f2905ee // ushr v14.4s, v15.4s, #23
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8069ae // str q14, [x13, #416]
+	WORD $0x3d8069ce // str q14, [x14, #416]
 	WORD $0x6f2505ee // ushr v14.4s, v15.4s, #27
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8079ae // str q14, [x13, #480]
+	WORD $0x3d8079ce // str q14, [x14, #480]
 	WORD $0x3dc00c4f // ldr q15, [x2, #48]
 	WORD $0x4f2155ee // shl v14.4s, v15.4s, #1
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d800dae // str q14, [x13, #48]
+	WORD $0x3d800dce // str q14, [x14, #48]
 	WORD $0x6f3d05ee // ushr v14.4s, v15.4s, #3
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d801dae // str q14, [x13, #112]
+	WORD $0x3d801dce // str q14, [x14, #112]
 	WORD $0x6f3905ee // ushr v14.4s, v15.4s, #7
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d802dae // str q14, [x13, #176]
+	WORD $0x3d802dce // str q14, [x14, #176]
 	WORD $0x6f3505ee // ushr v14.4s, v15.4s, #11
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d803dae // str q14, [x13, #240]
+	WORD $0x3d803dce // str q14, [x14, #240]
 	WORD $0x6f3105ee // ushr v14.4s, v15.4s, #15
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d804dae // str q14, [x13, #304]
+	WORD $0x3d804dce // str q14, [x14, #304]
 	WORD $0x6f2d05ee // ushr v14.4s, v15.4s, #19
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d805dae // str q14, [x13, #368]
+	WORD $0x3d805dce // str q14, [x14, #368]
 	WORD $0x6f2905ee // ushr v14.4s, v15.4s, #23
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d806dae // str q14, [x13, #432]
+	WORD $0x3d806dce // str q14, [x14, #432]
 	WORD $0x6f2505ee // ushr v14.4s, v15.4s, #27
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d807dae // str q14, [x13, #496]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00193 // ldr q19, [x12]
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
-	WORD $0x3dc00994 // ldr q20, [x12, #32]
+	WORD $0x3d807dce // str q14, [x14, #496]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00995 // ldr q21, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b3 // ldr q19, [x13]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 64(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 68(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 72(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 76(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 64(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 68(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 72(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 76(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -3817,14 +3863,14 @@ loop9:
 	WORD $0x4f93e2f0 // sdot v16.4s, v23.16b, v19.4b[0]
 	WORD $0x4faee331 // sdot v17.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e330 // sdot v16.4s, v25.16b, v19.4b[1]
-	MOVBU 65(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 69(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 73(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 77(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 65(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 69(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 73(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 77(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -3843,14 +3889,14 @@ loop9:
 	WORD $0x4f93eaf0 // sdot v16.4s, v23.16b, v19.4b[2]
 	WORD $0x4faeead1 // sdot v17.4s, v22.16b, v14.4b[3]
 	WORD $0x4fb3ead0 // sdot v16.4s, v22.16b, v19.4b[3]
-	MOVBU 66(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 70(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 74(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 78(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 66(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 70(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 74(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 78(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -3869,14 +3915,14 @@ loop9:
 	WORD $0x4f92e2f0 // sdot v16.4s, v23.16b, v18.4b[0]
 	WORD $0x4fafe331 // sdot v17.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e330 // sdot v16.4s, v25.16b, v18.4b[1]
-	MOVBU 67(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 71(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 75(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 79(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 67(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 71(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 75(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 79(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -3895,7 +3941,7 @@ loop9:
 	WORD $0x4f92eaf0 // sdot v16.4s, v23.16b, v18.4b[2]
 	WORD $0x4fafead1 // sdot v17.4s, v22.16b, v15.4b[3]
 	WORD $0x4fb2ead0 // sdot v16.4s, v22.16b, v18.4b[3]
-	WORD $0x3dc001b6 // ldr q22, [x13]
+	WORD $0x3dc001d6 // ldr q22, [x14]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9592d7 // fmul v23.4s, v22.4s, v21.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -3904,14 +3950,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 80(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 84(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 88(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 92(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 80(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 84(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 88(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 92(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -3930,14 +3976,14 @@ loop9:
 	WORD $0x4f93e237 // sdot v23.4s, v17.16b, v19.4b[0]
 	WORD $0x4faee336 // sdot v22.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e337 // sdot v23.4s, v25.16b, v19.4b[1]
-	MOVBU 81(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 85(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 89(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 93(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 81(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 85(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 89(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 93(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -3956,14 +4002,14 @@ loop9:
 	WORD $0x4f93ea37 // sdot v23.4s, v17.16b, v19.4b[2]
 	WORD $0x4faeea16 // sdot v22.4s, v16.16b, v14.4b[3]
 	WORD $0x4fb3ea17 // sdot v23.4s, v16.16b, v19.4b[3]
-	MOVBU 82(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 86(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 90(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 94(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 82(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 86(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 90(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 94(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -3982,14 +4028,14 @@ loop9:
 	WORD $0x4f92e237 // sdot v23.4s, v17.16b, v18.4b[0]
 	WORD $0x4fafe336 // sdot v22.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e337 // sdot v23.4s, v25.16b, v18.4b[1]
-	MOVBU 83(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 87(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 91(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 95(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 83(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 87(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 91(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 95(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -4008,7 +4054,7 @@ loop9:
 	WORD $0x4f92ea37 // sdot v23.4s, v17.16b, v18.4b[2]
 	WORD $0x4fafea16 // sdot v22.4s, v16.16b, v15.4b[3]
 	WORD $0x4fb2ea17 // sdot v23.4s, v16.16b, v18.4b[3]
-	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc005d0 // ldr q16, [x14, #16]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959211 // fmul v17.4s, v16.4s, v21.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -4017,14 +4063,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 96(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 100(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 104(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 108(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 96(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 100(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 104(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 108(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -4043,14 +4089,14 @@ loop9:
 	WORD $0x4f93e2d1 // sdot v17.4s, v22.16b, v19.4b[0]
 	WORD $0x4faee330 // sdot v16.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e331 // sdot v17.4s, v25.16b, v19.4b[1]
-	MOVBU 97(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 101(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 105(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 109(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 97(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 101(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 105(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 109(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -4069,14 +4115,14 @@ loop9:
 	WORD $0x4f93ead1 // sdot v17.4s, v22.16b, v19.4b[2]
 	WORD $0x4faeeaf0 // sdot v16.4s, v23.16b, v14.4b[3]
 	WORD $0x4fb3eaf1 // sdot v17.4s, v23.16b, v19.4b[3]
-	MOVBU 98(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 102(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 106(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 110(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 98(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 102(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 106(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 110(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -4095,14 +4141,14 @@ loop9:
 	WORD $0x4f92e2d1 // sdot v17.4s, v22.16b, v18.4b[0]
 	WORD $0x4fafe330 // sdot v16.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e331 // sdot v17.4s, v25.16b, v18.4b[1]
-	MOVBU 99(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 103(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 107(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 111(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 99(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 103(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 107(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 111(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -4121,7 +4167,7 @@ loop9:
 	WORD $0x4f92ead1 // sdot v17.4s, v22.16b, v18.4b[2]
 	WORD $0x4fafeaf0 // sdot v16.4s, v23.16b, v15.4b[3]
 	WORD $0x4fb2eaf1 // sdot v17.4s, v23.16b, v18.4b[3]
-	WORD $0x3dc009b7 // ldr q23, [x13, #32]
+	WORD $0x3dc009d7 // ldr q23, [x14, #32]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9592f6 // fmul v22.4s, v23.4s, v21.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -4130,14 +4176,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 112(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 116(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 120(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 124(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 112(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 116(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 120(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 124(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -4156,14 +4202,14 @@ loop9:
 	WORD $0x4f93e216 // sdot v22.4s, v16.16b, v19.4b[0]
 	WORD $0x4faee337 // sdot v23.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e336 // sdot v22.4s, v25.16b, v19.4b[1]
-	MOVBU 113(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 117(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 121(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 125(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 113(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 117(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 121(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 125(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -4182,14 +4228,14 @@ loop9:
 	WORD $0x4f93ea16 // sdot v22.4s, v16.16b, v19.4b[2]
 	WORD $0x4faeea37 // sdot v23.4s, v17.16b, v14.4b[3]
 	WORD $0x4fb3ea36 // sdot v22.4s, v17.16b, v19.4b[3]
-	MOVBU 114(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 118(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 122(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 126(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 114(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 118(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 122(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 126(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -4208,14 +4254,14 @@ loop9:
 	WORD $0x4f92e216 // sdot v22.4s, v16.16b, v18.4b[0]
 	WORD $0x4fafe337 // sdot v23.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e336 // sdot v22.4s, v25.16b, v18.4b[1]
-	MOVBU 115(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 119(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 123(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 127(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 115(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 119(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 123(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 127(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -4234,31 +4280,31 @@ loop9:
 	WORD $0x4f92ea16 // sdot v22.4s, v16.16b, v18.4b[2]
 	WORD $0x4fafea37 // sdot v23.4s, v17.16b, v15.4b[3]
 	WORD $0x4fb2ea36 // sdot v22.4s, v17.16b, v18.4b[3]
-	WORD $0x3dc00db1 // ldr q17, [x13, #48]
+	WORD $0x3dc00dd1 // ldr q17, [x14, #48]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc00172 // ldr q18, [x11]
-	WORD $0x3dc00573 // ldr q19, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00995 // ldr q21, [x12, #32]
+	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc00593 // ldr q19, [x12, #16]
+	WORD $0x3dc00994 // ldr q20, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b5 // ldr q21, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 192(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 196(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 200(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 204(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 192(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 196(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 200(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 204(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -4277,14 +4323,14 @@ loop9:
 	WORD $0x4f8fe2f0 // sdot v16.4s, v23.16b, v15.4b[0]
 	WORD $0x4fb2e331 // sdot v17.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe330 // sdot v16.4s, v25.16b, v15.4b[1]
-	MOVBU 193(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 197(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 201(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 205(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 193(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 197(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 201(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 205(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -4303,14 +4349,14 @@ loop9:
 	WORD $0x4f8feaf0 // sdot v16.4s, v23.16b, v15.4b[2]
 	WORD $0x4fb2ead1 // sdot v17.4s, v22.16b, v18.4b[3]
 	WORD $0x4fafead0 // sdot v16.4s, v22.16b, v15.4b[3]
-	MOVBU 194(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 198(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 202(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 206(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 194(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 198(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 202(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 206(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -4329,14 +4375,14 @@ loop9:
 	WORD $0x4f8ee2f0 // sdot v16.4s, v23.16b, v14.4b[0]
 	WORD $0x4fb3e331 // sdot v17.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee330 // sdot v16.4s, v25.16b, v14.4b[1]
-	MOVBU 195(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 199(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 203(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 207(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 195(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 199(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 203(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 207(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -4355,7 +4401,7 @@ loop9:
 	WORD $0x4f8eeaf0 // sdot v16.4s, v23.16b, v14.4b[2]
 	WORD $0x4fb3ead1 // sdot v17.4s, v22.16b, v19.4b[3]
 	WORD $0x4faeead0 // sdot v16.4s, v22.16b, v14.4b[3]
-	WORD $0x3dc011b6 // ldr q22, [x13, #64]
+	WORD $0x3dc011d6 // ldr q22, [x14, #64]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9492d7 // fmul v23.4s, v22.4s, v20.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -4364,14 +4410,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 208(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 212(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 216(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 220(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 208(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 212(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 216(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 220(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -4390,14 +4436,14 @@ loop9:
 	WORD $0x4f8fe237 // sdot v23.4s, v17.16b, v15.4b[0]
 	WORD $0x4fb2e336 // sdot v22.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe337 // sdot v23.4s, v25.16b, v15.4b[1]
-	MOVBU 209(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 213(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 217(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 221(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 209(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 213(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 217(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 221(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -4416,14 +4462,14 @@ loop9:
 	WORD $0x4f8fea37 // sdot v23.4s, v17.16b, v15.4b[2]
 	WORD $0x4fb2ea16 // sdot v22.4s, v16.16b, v18.4b[3]
 	WORD $0x4fafea17 // sdot v23.4s, v16.16b, v15.4b[3]
-	MOVBU 210(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 214(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 218(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 222(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 210(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 214(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 218(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 222(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -4442,14 +4488,14 @@ loop9:
 	WORD $0x4f8ee237 // sdot v23.4s, v17.16b, v14.4b[0]
 	WORD $0x4fb3e336 // sdot v22.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee337 // sdot v23.4s, v25.16b, v14.4b[1]
-	MOVBU 211(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 215(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 219(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 223(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 211(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 215(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 219(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 223(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -4468,7 +4514,7 @@ loop9:
 	WORD $0x4f8eea37 // sdot v23.4s, v17.16b, v14.4b[2]
 	WORD $0x4fb3ea16 // sdot v22.4s, v16.16b, v19.4b[3]
 	WORD $0x4faeea17 // sdot v23.4s, v16.16b, v14.4b[3]
-	WORD $0x3dc015b0 // ldr q16, [x13, #80]
+	WORD $0x3dc015d0 // ldr q16, [x14, #80]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949211 // fmul v17.4s, v16.4s, v20.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -4477,14 +4523,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 224(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 228(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 232(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 236(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 224(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 228(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 232(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 236(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -4503,14 +4549,14 @@ loop9:
 	WORD $0x4f8fe2d1 // sdot v17.4s, v22.16b, v15.4b[0]
 	WORD $0x4fb2e330 // sdot v16.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe331 // sdot v17.4s, v25.16b, v15.4b[1]
-	MOVBU 225(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 229(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 233(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 237(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 225(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 229(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 233(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 237(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -4529,14 +4575,14 @@ loop9:
 	WORD $0x4f8fead1 // sdot v17.4s, v22.16b, v15.4b[2]
 	WORD $0x4fb2eaf0 // sdot v16.4s, v23.16b, v18.4b[3]
 	WORD $0x4fafeaf1 // sdot v17.4s, v23.16b, v15.4b[3]
-	MOVBU 226(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 230(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 234(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 238(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 226(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 230(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 234(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 238(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -4555,14 +4601,14 @@ loop9:
 	WORD $0x4f8ee2d1 // sdot v17.4s, v22.16b, v14.4b[0]
 	WORD $0x4fb3e330 // sdot v16.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee331 // sdot v17.4s, v25.16b, v14.4b[1]
-	MOVBU 227(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 231(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 235(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 239(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 227(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 231(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 235(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 239(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -4581,7 +4627,7 @@ loop9:
 	WORD $0x4f8eead1 // sdot v17.4s, v22.16b, v14.4b[2]
 	WORD $0x4fb3eaf0 // sdot v16.4s, v23.16b, v19.4b[3]
 	WORD $0x4faeeaf1 // sdot v17.4s, v23.16b, v14.4b[3]
-	WORD $0x3dc019b7 // ldr q23, [x13, #96]
+	WORD $0x3dc019d7 // ldr q23, [x14, #96]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9492f6 // fmul v22.4s, v23.4s, v20.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -4590,14 +4636,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 240(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 244(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 248(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 252(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 240(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 244(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 248(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 252(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -4616,14 +4662,14 @@ loop9:
 	WORD $0x4f8fe216 // sdot v22.4s, v16.16b, v15.4b[0]
 	WORD $0x4fb2e337 // sdot v23.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe336 // sdot v22.4s, v25.16b, v15.4b[1]
-	MOVBU 241(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 245(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 249(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 253(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 241(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 245(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 249(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 253(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -4642,14 +4688,14 @@ loop9:
 	WORD $0x4f8fea16 // sdot v22.4s, v16.16b, v15.4b[2]
 	WORD $0x4fb2ea37 // sdot v23.4s, v17.16b, v18.4b[3]
 	WORD $0x4fafea36 // sdot v22.4s, v17.16b, v15.4b[3]
-	MOVBU 242(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 246(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 250(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 254(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 242(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 246(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 250(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 254(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -4668,14 +4714,14 @@ loop9:
 	WORD $0x4f8ee216 // sdot v22.4s, v16.16b, v14.4b[0]
 	WORD $0x4fb3e337 // sdot v23.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee336 // sdot v22.4s, v25.16b, v14.4b[1]
-	MOVBU 243(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 247(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 251(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 255(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 243(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 247(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 251(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 255(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -4694,31 +4740,31 @@ loop9:
 	WORD $0x4f8eea16 // sdot v22.4s, v16.16b, v14.4b[2]
 	WORD $0x4fb3ea37 // sdot v23.4s, v17.16b, v19.4b[3]
 	WORD $0x4faeea36 // sdot v22.4s, v17.16b, v14.4b[3]
-	WORD $0x3dc01db1 // ldr q17, [x13, #112]
+	WORD $0x3dc01dd1 // ldr q17, [x14, #112]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00193 // ldr q19, [x12]
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
-	WORD $0x3dc00994 // ldr q20, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00995 // ldr q21, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b3 // ldr q19, [x13]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 320(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 324(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 328(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 332(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 320(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 324(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 328(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 332(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -4737,14 +4783,14 @@ loop9:
 	WORD $0x4f93e2f0 // sdot v16.4s, v23.16b, v19.4b[0]
 	WORD $0x4faee331 // sdot v17.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e330 // sdot v16.4s, v25.16b, v19.4b[1]
-	MOVBU 321(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 325(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 329(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 333(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 321(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 325(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 329(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 333(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -4763,14 +4809,14 @@ loop9:
 	WORD $0x4f93eaf0 // sdot v16.4s, v23.16b, v19.4b[2]
 	WORD $0x4faeead1 // sdot v17.4s, v22.16b, v14.4b[3]
 	WORD $0x4fb3ead0 // sdot v16.4s, v22.16b, v19.4b[3]
-	MOVBU 322(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 326(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 330(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 334(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 322(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 326(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 330(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 334(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -4789,14 +4835,14 @@ loop9:
 	WORD $0x4f92e2f0 // sdot v16.4s, v23.16b, v18.4b[0]
 	WORD $0x4fafe331 // sdot v17.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e330 // sdot v16.4s, v25.16b, v18.4b[1]
-	MOVBU 323(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 327(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 331(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 335(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 323(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 327(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 331(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 335(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -4815,7 +4861,7 @@ loop9:
 	WORD $0x4f92eaf0 // sdot v16.4s, v23.16b, v18.4b[2]
 	WORD $0x4fafead1 // sdot v17.4s, v22.16b, v15.4b[3]
 	WORD $0x4fb2ead0 // sdot v16.4s, v22.16b, v18.4b[3]
-	WORD $0x3dc021b6 // ldr q22, [x13, #128]
+	WORD $0x3dc021d6 // ldr q22, [x14, #128]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9592d7 // fmul v23.4s, v22.4s, v21.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -4824,14 +4870,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 336(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 340(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 344(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 348(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 336(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 340(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 344(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 348(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -4850,14 +4896,14 @@ loop9:
 	WORD $0x4f93e237 // sdot v23.4s, v17.16b, v19.4b[0]
 	WORD $0x4faee336 // sdot v22.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e337 // sdot v23.4s, v25.16b, v19.4b[1]
-	MOVBU 337(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 341(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 345(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 349(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 337(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 341(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 345(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 349(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -4876,14 +4922,14 @@ loop9:
 	WORD $0x4f93ea37 // sdot v23.4s, v17.16b, v19.4b[2]
 	WORD $0x4faeea16 // sdot v22.4s, v16.16b, v14.4b[3]
 	WORD $0x4fb3ea17 // sdot v23.4s, v16.16b, v19.4b[3]
-	MOVBU 338(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 342(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 346(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 350(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 338(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 342(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 346(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 350(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -4902,14 +4948,14 @@ loop9:
 	WORD $0x4f92e237 // sdot v23.4s, v17.16b, v18.4b[0]
 	WORD $0x4fafe336 // sdot v22.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e337 // sdot v23.4s, v25.16b, v18.4b[1]
-	MOVBU 339(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 343(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 347(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 351(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 339(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 343(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 347(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 351(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -4928,7 +4974,7 @@ loop9:
 	WORD $0x4f92ea37 // sdot v23.4s, v17.16b, v18.4b[2]
 	WORD $0x4fafea16 // sdot v22.4s, v16.16b, v15.4b[3]
 	WORD $0x4fb2ea17 // sdot v23.4s, v16.16b, v18.4b[3]
-	WORD $0x3dc025b0 // ldr q16, [x13, #144]
+	WORD $0x3dc025d0 // ldr q16, [x14, #144]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959211 // fmul v17.4s, v16.4s, v21.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -4937,14 +4983,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 352(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 356(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 360(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 364(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 352(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 356(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 360(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 364(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -4963,14 +5009,14 @@ loop9:
 	WORD $0x4f93e2d1 // sdot v17.4s, v22.16b, v19.4b[0]
 	WORD $0x4faee330 // sdot v16.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e331 // sdot v17.4s, v25.16b, v19.4b[1]
-	MOVBU 353(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 357(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 361(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 365(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 353(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 357(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 361(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 365(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -4989,14 +5035,14 @@ loop9:
 	WORD $0x4f93ead1 // sdot v17.4s, v22.16b, v19.4b[2]
 	WORD $0x4faeeaf0 // sdot v16.4s, v23.16b, v14.4b[3]
 	WORD $0x4fb3eaf1 // sdot v17.4s, v23.16b, v19.4b[3]
-	MOVBU 354(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 358(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 362(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 366(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 354(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 358(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 362(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 366(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -5015,14 +5061,14 @@ loop9:
 	WORD $0x4f92e2d1 // sdot v17.4s, v22.16b, v18.4b[0]
 	WORD $0x4fafe330 // sdot v16.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e331 // sdot v17.4s, v25.16b, v18.4b[1]
-	MOVBU 355(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 359(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 363(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 367(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 355(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 359(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 363(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 367(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -5041,7 +5087,7 @@ loop9:
 	WORD $0x4f92ead1 // sdot v17.4s, v22.16b, v18.4b[2]
 	WORD $0x4fafeaf0 // sdot v16.4s, v23.16b, v15.4b[3]
 	WORD $0x4fb2eaf1 // sdot v17.4s, v23.16b, v18.4b[3]
-	WORD $0x3dc029b7 // ldr q23, [x13, #160]
+	WORD $0x3dc029d7 // ldr q23, [x14, #160]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9592f6 // fmul v22.4s, v23.4s, v21.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -5050,14 +5096,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 368(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 372(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 376(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 380(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 368(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 372(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 376(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 380(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -5076,14 +5122,14 @@ loop9:
 	WORD $0x4f93e216 // sdot v22.4s, v16.16b, v19.4b[0]
 	WORD $0x4faee337 // sdot v23.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e336 // sdot v22.4s, v25.16b, v19.4b[1]
-	MOVBU 369(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 373(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 377(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 381(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 369(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 373(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 377(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 381(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -5102,14 +5148,14 @@ loop9:
 	WORD $0x4f93ea16 // sdot v22.4s, v16.16b, v19.4b[2]
 	WORD $0x4faeea37 // sdot v23.4s, v17.16b, v14.4b[3]
 	WORD $0x4fb3ea36 // sdot v22.4s, v17.16b, v19.4b[3]
-	MOVBU 370(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 374(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 378(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 382(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 370(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 374(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 378(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 382(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -5128,14 +5174,14 @@ loop9:
 	WORD $0x4f92e216 // sdot v22.4s, v16.16b, v18.4b[0]
 	WORD $0x4fafe337 // sdot v23.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e336 // sdot v22.4s, v25.16b, v18.4b[1]
-	MOVBU 371(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 375(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 379(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 383(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 371(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 375(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 379(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 383(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -5154,31 +5200,31 @@ loop9:
 	WORD $0x4f92ea16 // sdot v22.4s, v16.16b, v18.4b[2]
 	WORD $0x4fafea37 // sdot v23.4s, v17.16b, v15.4b[3]
 	WORD $0x4fb2ea36 // sdot v22.4s, v17.16b, v18.4b[3]
-	WORD $0x3dc02db1 // ldr q17, [x13, #176]
+	WORD $0x3dc02dd1 // ldr q17, [x14, #176]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc00172 // ldr q18, [x11]
-	WORD $0x3dc00573 // ldr q19, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00995 // ldr q21, [x12, #32]
+	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc00593 // ldr q19, [x12, #16]
+	WORD $0x3dc00994 // ldr q20, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b5 // ldr q21, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 448(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 452(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 456(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 460(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 448(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 452(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 456(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 460(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -5197,14 +5243,14 @@ loop9:
 	WORD $0x4f8fe2f0 // sdot v16.4s, v23.16b, v15.4b[0]
 	WORD $0x4fb2e331 // sdot v17.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe330 // sdot v16.4s, v25.16b, v15.4b[1]
-	MOVBU 449(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 453(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 457(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 461(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 449(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 453(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 457(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 461(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -5223,14 +5269,14 @@ loop9:
 	WORD $0x4f8feaf0 // sdot v16.4s, v23.16b, v15.4b[2]
 	WORD $0x4fb2ead1 // sdot v17.4s, v22.16b, v18.4b[3]
 	WORD $0x4fafead0 // sdot v16.4s, v22.16b, v15.4b[3]
-	MOVBU 450(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 454(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 458(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 462(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 450(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 454(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 458(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 462(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -5249,14 +5295,14 @@ loop9:
 	WORD $0x4f8ee2f0 // sdot v16.4s, v23.16b, v14.4b[0]
 	WORD $0x4fb3e331 // sdot v17.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee330 // sdot v16.4s, v25.16b, v14.4b[1]
-	MOVBU 451(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 455(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 459(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 463(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 451(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 455(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 459(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 463(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -5275,7 +5321,7 @@ loop9:
 	WORD $0x4f8eeaf0 // sdot v16.4s, v23.16b, v14.4b[2]
 	WORD $0x4fb3ead1 // sdot v17.4s, v22.16b, v19.4b[3]
 	WORD $0x4faeead0 // sdot v16.4s, v22.16b, v14.4b[3]
-	WORD $0x3dc031b6 // ldr q22, [x13, #192]
+	WORD $0x3dc031d6 // ldr q22, [x14, #192]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9492d7 // fmul v23.4s, v22.4s, v20.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -5284,14 +5330,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 464(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 468(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 472(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 476(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 464(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 468(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 472(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 476(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -5310,14 +5356,14 @@ loop9:
 	WORD $0x4f8fe237 // sdot v23.4s, v17.16b, v15.4b[0]
 	WORD $0x4fb2e336 // sdot v22.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe337 // sdot v23.4s, v25.16b, v15.4b[1]
-	MOVBU 465(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 469(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 473(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 477(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 465(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 469(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 473(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 477(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -5336,14 +5382,14 @@ loop9:
 	WORD $0x4f8fea37 // sdot v23.4s, v17.16b, v15.4b[2]
 	WORD $0x4fb2ea16 // sdot v22.4s, v16.16b, v18.4b[3]
 	WORD $0x4fafea17 // sdot v23.4s, v16.16b, v15.4b[3]
-	MOVBU 466(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 470(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 474(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 478(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 466(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 470(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 474(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 478(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -5362,14 +5408,14 @@ loop9:
 	WORD $0x4f8ee237 // sdot v23.4s, v17.16b, v14.4b[0]
 	WORD $0x4fb3e336 // sdot v22.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee337 // sdot v23.4s, v25.16b, v14.4b[1]
-	MOVBU 467(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 471(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 475(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 479(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 467(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 471(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 475(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 479(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -5388,7 +5434,7 @@ loop9:
 	WORD $0x4f8eea37 // sdot v23.4s, v17.16b, v14.4b[2]
 	WORD $0x4fb3ea16 // sdot v22.4s, v16.16b, v19.4b[3]
 	WORD $0x4faeea17 // sdot v23.4s, v16.16b, v14.4b[3]
-	WORD $0x3dc035b0 // ldr q16, [x13, #208]
+	WORD $0x3dc035d0 // ldr q16, [x14, #208]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949211 // fmul v17.4s, v16.4s, v20.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -5397,14 +5443,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 480(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 484(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 488(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 492(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 480(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 484(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 488(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 492(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -5423,14 +5469,14 @@ loop9:
 	WORD $0x4f8fe2d1 // sdot v17.4s, v22.16b, v15.4b[0]
 	WORD $0x4fb2e330 // sdot v16.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe331 // sdot v17.4s, v25.16b, v15.4b[1]
-	MOVBU 481(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 485(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 489(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 493(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 481(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 485(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 489(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 493(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -5449,14 +5495,14 @@ loop9:
 	WORD $0x4f8fead1 // sdot v17.4s, v22.16b, v15.4b[2]
 	WORD $0x4fb2eaf0 // sdot v16.4s, v23.16b, v18.4b[3]
 	WORD $0x4fafeaf1 // sdot v17.4s, v23.16b, v15.4b[3]
-	MOVBU 482(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 486(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 490(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 494(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 482(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 486(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 490(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 494(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -5475,14 +5521,14 @@ loop9:
 	WORD $0x4f8ee2d1 // sdot v17.4s, v22.16b, v14.4b[0]
 	WORD $0x4fb3e330 // sdot v16.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee331 // sdot v17.4s, v25.16b, v14.4b[1]
-	MOVBU 483(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 487(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 491(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 495(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 483(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 487(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 491(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 495(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -5501,7 +5547,7 @@ loop9:
 	WORD $0x4f8eead1 // sdot v17.4s, v22.16b, v14.4b[2]
 	WORD $0x4fb3eaf0 // sdot v16.4s, v23.16b, v19.4b[3]
 	WORD $0x4faeeaf1 // sdot v17.4s, v23.16b, v14.4b[3]
-	WORD $0x3dc039b7 // ldr q23, [x13, #224]
+	WORD $0x3dc039d7 // ldr q23, [x14, #224]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9492f6 // fmul v22.4s, v23.4s, v20.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -5510,14 +5556,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 496(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 500(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 504(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 508(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 496(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 500(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 504(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 508(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -5536,14 +5582,14 @@ loop9:
 	WORD $0x4f8fe216 // sdot v22.4s, v16.16b, v15.4b[0]
 	WORD $0x4fb2e337 // sdot v23.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe336 // sdot v22.4s, v25.16b, v15.4b[1]
-	MOVBU 497(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 501(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 505(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 509(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 497(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 501(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 505(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 509(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -5562,14 +5608,14 @@ loop9:
 	WORD $0x4f8fea16 // sdot v22.4s, v16.16b, v15.4b[2]
 	WORD $0x4fb2ea37 // sdot v23.4s, v17.16b, v18.4b[3]
 	WORD $0x4fafea36 // sdot v22.4s, v17.16b, v15.4b[3]
-	MOVBU 498(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 502(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 506(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 510(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 498(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 502(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 506(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 510(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -5588,14 +5634,14 @@ loop9:
 	WORD $0x4f8ee216 // sdot v22.4s, v16.16b, v14.4b[0]
 	WORD $0x4fb3e337 // sdot v23.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee336 // sdot v22.4s, v25.16b, v14.4b[1]
-	MOVBU 499(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 503(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 507(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 511(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 499(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 503(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 507(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 511(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -5614,31 +5660,31 @@ loop9:
 	WORD $0x4f8eea16 // sdot v22.4s, v16.16b, v14.4b[2]
 	WORD $0x4fb3ea37 // sdot v23.4s, v17.16b, v19.4b[3]
 	WORD $0x4faeea36 // sdot v22.4s, v17.16b, v14.4b[3]
-	WORD $0x3dc03db1 // ldr q17, [x13, #240]
+	WORD $0x3dc03dd1 // ldr q17, [x14, #240]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00193 // ldr q19, [x12]
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
-	WORD $0x3dc00994 // ldr q20, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00995 // ldr q21, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b3 // ldr q19, [x13]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 576(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 580(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 584(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 588(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 576(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 580(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 584(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 588(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -5657,14 +5703,14 @@ loop9:
 	WORD $0x4f93e2f0 // sdot v16.4s, v23.16b, v19.4b[0]
 	WORD $0x4faee331 // sdot v17.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e330 // sdot v16.4s, v25.16b, v19.4b[1]
-	MOVBU 577(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 581(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 585(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 589(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 577(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 581(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 585(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 589(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -5683,14 +5729,14 @@ loop9:
 	WORD $0x4f93eaf0 // sdot v16.4s, v23.16b, v19.4b[2]
 	WORD $0x4faeead1 // sdot v17.4s, v22.16b, v14.4b[3]
 	WORD $0x4fb3ead0 // sdot v16.4s, v22.16b, v19.4b[3]
-	MOVBU 578(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 582(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 586(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 590(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 578(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 582(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 586(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 590(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -5709,14 +5755,14 @@ loop9:
 	WORD $0x4f92e2f0 // sdot v16.4s, v23.16b, v18.4b[0]
 	WORD $0x4fafe331 // sdot v17.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e330 // sdot v16.4s, v25.16b, v18.4b[1]
-	MOVBU 579(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 583(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 587(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 591(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 579(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 583(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 587(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 591(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -5735,7 +5781,7 @@ loop9:
 	WORD $0x4f92eaf0 // sdot v16.4s, v23.16b, v18.4b[2]
 	WORD $0x4fafead1 // sdot v17.4s, v22.16b, v15.4b[3]
 	WORD $0x4fb2ead0 // sdot v16.4s, v22.16b, v18.4b[3]
-	WORD $0x3dc041b6 // ldr q22, [x13, #256]
+	WORD $0x3dc041d6 // ldr q22, [x14, #256]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9592d7 // fmul v23.4s, v22.4s, v21.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -5744,14 +5790,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 592(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 596(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 600(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 604(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 592(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 596(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 600(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 604(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -5770,14 +5816,14 @@ loop9:
 	WORD $0x4f93e237 // sdot v23.4s, v17.16b, v19.4b[0]
 	WORD $0x4faee336 // sdot v22.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e337 // sdot v23.4s, v25.16b, v19.4b[1]
-	MOVBU 593(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 597(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 601(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 605(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 593(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 597(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 601(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 605(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -5796,14 +5842,14 @@ loop9:
 	WORD $0x4f93ea37 // sdot v23.4s, v17.16b, v19.4b[2]
 	WORD $0x4faeea16 // sdot v22.4s, v16.16b, v14.4b[3]
 	WORD $0x4fb3ea17 // sdot v23.4s, v16.16b, v19.4b[3]
-	MOVBU 594(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 598(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 602(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 606(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 594(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 598(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 602(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 606(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -5822,14 +5868,14 @@ loop9:
 	WORD $0x4f92e237 // sdot v23.4s, v17.16b, v18.4b[0]
 	WORD $0x4fafe336 // sdot v22.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e337 // sdot v23.4s, v25.16b, v18.4b[1]
-	MOVBU 595(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 599(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 603(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 607(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 595(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 599(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 603(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 607(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -5848,7 +5894,7 @@ loop9:
 	WORD $0x4f92ea37 // sdot v23.4s, v17.16b, v18.4b[2]
 	WORD $0x4fafea16 // sdot v22.4s, v16.16b, v15.4b[3]
 	WORD $0x4fb2ea17 // sdot v23.4s, v16.16b, v18.4b[3]
-	WORD $0x3dc045b0 // ldr q16, [x13, #272]
+	WORD $0x3dc045d0 // ldr q16, [x14, #272]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959211 // fmul v17.4s, v16.4s, v21.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -5857,14 +5903,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 608(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 612(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 616(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 620(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 608(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 612(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 616(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 620(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -5883,14 +5929,14 @@ loop9:
 	WORD $0x4f93e2d1 // sdot v17.4s, v22.16b, v19.4b[0]
 	WORD $0x4faee330 // sdot v16.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e331 // sdot v17.4s, v25.16b, v19.4b[1]
-	MOVBU 609(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 613(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 617(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 621(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 609(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 613(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 617(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 621(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -5909,14 +5955,14 @@ loop9:
 	WORD $0x4f93ead1 // sdot v17.4s, v22.16b, v19.4b[2]
 	WORD $0x4faeeaf0 // sdot v16.4s, v23.16b, v14.4b[3]
 	WORD $0x4fb3eaf1 // sdot v17.4s, v23.16b, v19.4b[3]
-	MOVBU 610(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 614(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 618(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 622(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 610(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 614(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 618(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 622(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -5935,14 +5981,14 @@ loop9:
 	WORD $0x4f92e2d1 // sdot v17.4s, v22.16b, v18.4b[0]
 	WORD $0x4fafe330 // sdot v16.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e331 // sdot v17.4s, v25.16b, v18.4b[1]
-	MOVBU 611(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 615(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 619(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 623(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 611(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 615(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 619(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 623(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -5961,7 +6007,7 @@ loop9:
 	WORD $0x4f92ead1 // sdot v17.4s, v22.16b, v18.4b[2]
 	WORD $0x4fafeaf0 // sdot v16.4s, v23.16b, v15.4b[3]
 	WORD $0x4fb2eaf1 // sdot v17.4s, v23.16b, v18.4b[3]
-	WORD $0x3dc049b7 // ldr q23, [x13, #288]
+	WORD $0x3dc049d7 // ldr q23, [x14, #288]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9592f6 // fmul v22.4s, v23.4s, v21.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -5970,14 +6016,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 624(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 628(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 632(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 636(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 624(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 628(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 632(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 636(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -5996,14 +6042,14 @@ loop9:
 	WORD $0x4f93e216 // sdot v22.4s, v16.16b, v19.4b[0]
 	WORD $0x4faee337 // sdot v23.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e336 // sdot v22.4s, v25.16b, v19.4b[1]
-	MOVBU 625(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 629(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 633(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 637(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 625(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 629(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 633(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 637(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -6022,14 +6068,14 @@ loop9:
 	WORD $0x4f93ea16 // sdot v22.4s, v16.16b, v19.4b[2]
 	WORD $0x4faeea37 // sdot v23.4s, v17.16b, v14.4b[3]
 	WORD $0x4fb3ea36 // sdot v22.4s, v17.16b, v19.4b[3]
-	MOVBU 626(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 630(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 634(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 638(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 626(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 630(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 634(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 638(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -6048,14 +6094,14 @@ loop9:
 	WORD $0x4f92e216 // sdot v22.4s, v16.16b, v18.4b[0]
 	WORD $0x4fafe337 // sdot v23.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e336 // sdot v22.4s, v25.16b, v18.4b[1]
-	MOVBU 627(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 631(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 635(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 639(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 627(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 631(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 635(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 639(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -6074,31 +6120,31 @@ loop9:
 	WORD $0x4f92ea16 // sdot v22.4s, v16.16b, v18.4b[2]
 	WORD $0x4fafea37 // sdot v23.4s, v17.16b, v15.4b[3]
 	WORD $0x4fb2ea36 // sdot v22.4s, v17.16b, v18.4b[3]
-	WORD $0x3dc04db1 // ldr q17, [x13, #304]
+	WORD $0x3dc04dd1 // ldr q17, [x14, #304]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc00172 // ldr q18, [x11]
-	WORD $0x3dc00573 // ldr q19, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00995 // ldr q21, [x12, #32]
+	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc00593 // ldr q19, [x12, #16]
+	WORD $0x3dc00994 // ldr q20, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b5 // ldr q21, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 704(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 708(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 712(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 716(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 704(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 708(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 712(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 716(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -6117,14 +6163,14 @@ loop9:
 	WORD $0x4f8fe2f0 // sdot v16.4s, v23.16b, v15.4b[0]
 	WORD $0x4fb2e331 // sdot v17.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe330 // sdot v16.4s, v25.16b, v15.4b[1]
-	MOVBU 705(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 709(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 713(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 717(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 705(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 709(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 713(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 717(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -6143,14 +6189,14 @@ loop9:
 	WORD $0x4f8feaf0 // sdot v16.4s, v23.16b, v15.4b[2]
 	WORD $0x4fb2ead1 // sdot v17.4s, v22.16b, v18.4b[3]
 	WORD $0x4fafead0 // sdot v16.4s, v22.16b, v15.4b[3]
-	MOVBU 706(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 710(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 714(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 718(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 706(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 710(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 714(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 718(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -6169,14 +6215,14 @@ loop9:
 	WORD $0x4f8ee2f0 // sdot v16.4s, v23.16b, v14.4b[0]
 	WORD $0x4fb3e331 // sdot v17.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee330 // sdot v16.4s, v25.16b, v14.4b[1]
-	MOVBU 707(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 711(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 715(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 719(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 707(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 711(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 715(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 719(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -6195,7 +6241,7 @@ loop9:
 	WORD $0x4f8eeaf0 // sdot v16.4s, v23.16b, v14.4b[2]
 	WORD $0x4fb3ead1 // sdot v17.4s, v22.16b, v19.4b[3]
 	WORD $0x4faeead0 // sdot v16.4s, v22.16b, v14.4b[3]
-	WORD $0x3dc051b6 // ldr q22, [x13, #320]
+	WORD $0x3dc051d6 // ldr q22, [x14, #320]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9492d7 // fmul v23.4s, v22.4s, v20.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -6204,14 +6250,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 720(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 724(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 728(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 732(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 720(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 724(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 728(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 732(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -6230,14 +6276,14 @@ loop9:
 	WORD $0x4f8fe237 // sdot v23.4s, v17.16b, v15.4b[0]
 	WORD $0x4fb2e336 // sdot v22.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe337 // sdot v23.4s, v25.16b, v15.4b[1]
-	MOVBU 721(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 725(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 729(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 733(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 721(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 725(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 729(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 733(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -6256,14 +6302,14 @@ loop9:
 	WORD $0x4f8fea37 // sdot v23.4s, v17.16b, v15.4b[2]
 	WORD $0x4fb2ea16 // sdot v22.4s, v16.16b, v18.4b[3]
 	WORD $0x4fafea17 // sdot v23.4s, v16.16b, v15.4b[3]
-	MOVBU 722(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 726(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 730(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 734(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 722(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 726(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 730(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 734(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -6282,14 +6328,14 @@ loop9:
 	WORD $0x4f8ee237 // sdot v23.4s, v17.16b, v14.4b[0]
 	WORD $0x4fb3e336 // sdot v22.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee337 // sdot v23.4s, v25.16b, v14.4b[1]
-	MOVBU 723(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 727(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 731(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 735(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 723(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 727(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 731(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 735(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -6308,7 +6354,7 @@ loop9:
 	WORD $0x4f8eea37 // sdot v23.4s, v17.16b, v14.4b[2]
 	WORD $0x4fb3ea16 // sdot v22.4s, v16.16b, v19.4b[3]
 	WORD $0x4faeea17 // sdot v23.4s, v16.16b, v14.4b[3]
-	WORD $0x3dc055b0 // ldr q16, [x13, #336]
+	WORD $0x3dc055d0 // ldr q16, [x14, #336]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949211 // fmul v17.4s, v16.4s, v20.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -6317,14 +6363,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 736(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 740(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 744(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 748(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 736(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 740(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 744(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 748(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -6343,14 +6389,14 @@ loop9:
 	WORD $0x4f8fe2d1 // sdot v17.4s, v22.16b, v15.4b[0]
 	WORD $0x4fb2e330 // sdot v16.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe331 // sdot v17.4s, v25.16b, v15.4b[1]
-	MOVBU 737(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 741(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 745(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 749(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 737(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 741(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 745(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 749(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -6369,14 +6415,14 @@ loop9:
 	WORD $0x4f8fead1 // sdot v17.4s, v22.16b, v15.4b[2]
 	WORD $0x4fb2eaf0 // sdot v16.4s, v23.16b, v18.4b[3]
 	WORD $0x4fafeaf1 // sdot v17.4s, v23.16b, v15.4b[3]
-	MOVBU 738(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 742(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 746(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 750(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 738(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 742(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 746(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 750(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -6395,14 +6441,14 @@ loop9:
 	WORD $0x4f8ee2d1 // sdot v17.4s, v22.16b, v14.4b[0]
 	WORD $0x4fb3e330 // sdot v16.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee331 // sdot v17.4s, v25.16b, v14.4b[1]
-	MOVBU 739(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 743(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 747(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 751(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 739(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 743(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 747(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 751(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -6421,7 +6467,7 @@ loop9:
 	WORD $0x4f8eead1 // sdot v17.4s, v22.16b, v14.4b[2]
 	WORD $0x4fb3eaf0 // sdot v16.4s, v23.16b, v19.4b[3]
 	WORD $0x4faeeaf1 // sdot v17.4s, v23.16b, v14.4b[3]
-	WORD $0x3dc059b7 // ldr q23, [x13, #352]
+	WORD $0x3dc059d7 // ldr q23, [x14, #352]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9492f6 // fmul v22.4s, v23.4s, v20.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -6430,14 +6476,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 752(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 756(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 760(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 764(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 752(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 756(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 760(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 764(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -6456,14 +6502,14 @@ loop9:
 	WORD $0x4f8fe216 // sdot v22.4s, v16.16b, v15.4b[0]
 	WORD $0x4fb2e337 // sdot v23.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe336 // sdot v22.4s, v25.16b, v15.4b[1]
-	MOVBU 753(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 757(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 761(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 765(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 753(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 757(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 761(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 765(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -6482,14 +6528,14 @@ loop9:
 	WORD $0x4f8fea16 // sdot v22.4s, v16.16b, v15.4b[2]
 	WORD $0x4fb2ea37 // sdot v23.4s, v17.16b, v18.4b[3]
 	WORD $0x4fafea36 // sdot v22.4s, v17.16b, v15.4b[3]
-	MOVBU 754(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 758(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 762(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 766(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 754(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 758(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 762(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 766(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -6508,14 +6554,14 @@ loop9:
 	WORD $0x4f8ee216 // sdot v22.4s, v16.16b, v14.4b[0]
 	WORD $0x4fb3e337 // sdot v23.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee336 // sdot v22.4s, v25.16b, v14.4b[1]
-	MOVBU 755(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 759(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 763(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 767(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 755(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 759(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 763(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 767(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -6534,31 +6580,31 @@ loop9:
 	WORD $0x4f8eea16 // sdot v22.4s, v16.16b, v14.4b[2]
 	WORD $0x4fb3ea37 // sdot v23.4s, v17.16b, v19.4b[3]
 	WORD $0x4faeea36 // sdot v22.4s, v17.16b, v14.4b[3]
-	WORD $0x3dc05db1 // ldr q17, [x13, #368]
+	WORD $0x3dc05dd1 // ldr q17, [x14, #368]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00193 // ldr q19, [x12]
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
-	WORD $0x3dc00994 // ldr q20, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00995 // ldr q21, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b3 // ldr q19, [x13]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 832(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 836(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 840(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 844(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 832(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 836(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 840(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 844(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -6577,14 +6623,14 @@ loop9:
 	WORD $0x4f93e2f0 // sdot v16.4s, v23.16b, v19.4b[0]
 	WORD $0x4faee331 // sdot v17.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e330 // sdot v16.4s, v25.16b, v19.4b[1]
-	MOVBU 833(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 837(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 841(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 845(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 833(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 837(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 841(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 845(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -6603,14 +6649,14 @@ loop9:
 	WORD $0x4f93eaf0 // sdot v16.4s, v23.16b, v19.4b[2]
 	WORD $0x4faeead1 // sdot v17.4s, v22.16b, v14.4b[3]
 	WORD $0x4fb3ead0 // sdot v16.4s, v22.16b, v19.4b[3]
-	MOVBU 834(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 838(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 842(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 846(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 834(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 838(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 842(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 846(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -6629,14 +6675,14 @@ loop9:
 	WORD $0x4f92e2f0 // sdot v16.4s, v23.16b, v18.4b[0]
 	WORD $0x4fafe331 // sdot v17.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e330 // sdot v16.4s, v25.16b, v18.4b[1]
-	MOVBU 835(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 839(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 843(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 847(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 835(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 839(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 843(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 847(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -6655,7 +6701,7 @@ loop9:
 	WORD $0x4f92eaf0 // sdot v16.4s, v23.16b, v18.4b[2]
 	WORD $0x4fafead1 // sdot v17.4s, v22.16b, v15.4b[3]
 	WORD $0x4fb2ead0 // sdot v16.4s, v22.16b, v18.4b[3]
-	WORD $0x3dc061b6 // ldr q22, [x13, #384]
+	WORD $0x3dc061d6 // ldr q22, [x14, #384]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9592d7 // fmul v23.4s, v22.4s, v21.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -6664,14 +6710,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 848(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 852(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 856(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 860(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 848(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 852(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 856(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 860(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -6690,14 +6736,14 @@ loop9:
 	WORD $0x4f93e237 // sdot v23.4s, v17.16b, v19.4b[0]
 	WORD $0x4faee336 // sdot v22.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e337 // sdot v23.4s, v25.16b, v19.4b[1]
-	MOVBU 849(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 853(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 857(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 861(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 849(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 853(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 857(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 861(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -6716,14 +6762,14 @@ loop9:
 	WORD $0x4f93ea37 // sdot v23.4s, v17.16b, v19.4b[2]
 	WORD $0x4faeea16 // sdot v22.4s, v16.16b, v14.4b[3]
 	WORD $0x4fb3ea17 // sdot v23.4s, v16.16b, v19.4b[3]
-	MOVBU 850(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 854(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 858(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 862(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 850(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 854(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 858(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 862(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -6742,14 +6788,14 @@ loop9:
 	WORD $0x4f92e237 // sdot v23.4s, v17.16b, v18.4b[0]
 	WORD $0x4fafe336 // sdot v22.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e337 // sdot v23.4s, v25.16b, v18.4b[1]
-	MOVBU 851(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 855(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 859(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 863(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 851(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 855(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 859(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 863(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -6768,7 +6814,7 @@ loop9:
 	WORD $0x4f92ea37 // sdot v23.4s, v17.16b, v18.4b[2]
 	WORD $0x4fafea16 // sdot v22.4s, v16.16b, v15.4b[3]
 	WORD $0x4fb2ea17 // sdot v23.4s, v16.16b, v18.4b[3]
-	WORD $0x3dc065b0 // ldr q16, [x13, #400]
+	WORD $0x3dc065d0 // ldr q16, [x14, #400]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959211 // fmul v17.4s, v16.4s, v21.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -6777,14 +6823,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 864(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 868(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 872(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 876(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 864(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 868(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 872(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 876(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -6803,14 +6849,14 @@ loop9:
 	WORD $0x4f93e2d1 // sdot v17.4s, v22.16b, v19.4b[0]
 	WORD $0x4faee330 // sdot v16.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e331 // sdot v17.4s, v25.16b, v19.4b[1]
-	MOVBU 865(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 869(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 873(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 877(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 865(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 869(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 873(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 877(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -6829,14 +6875,14 @@ loop9:
 	WORD $0x4f93ead1 // sdot v17.4s, v22.16b, v19.4b[2]
 	WORD $0x4faeeaf0 // sdot v16.4s, v23.16b, v14.4b[3]
 	WORD $0x4fb3eaf1 // sdot v17.4s, v23.16b, v19.4b[3]
-	MOVBU 866(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 870(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 874(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 878(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 866(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 870(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 874(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 878(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -6855,14 +6901,14 @@ loop9:
 	WORD $0x4f92e2d1 // sdot v17.4s, v22.16b, v18.4b[0]
 	WORD $0x4fafe330 // sdot v16.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e331 // sdot v17.4s, v25.16b, v18.4b[1]
-	MOVBU 867(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 871(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 875(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 879(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 867(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 871(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 875(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 879(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -6881,7 +6927,7 @@ loop9:
 	WORD $0x4f92ead1 // sdot v17.4s, v22.16b, v18.4b[2]
 	WORD $0x4fafeaf0 // sdot v16.4s, v23.16b, v15.4b[3]
 	WORD $0x4fb2eaf1 // sdot v17.4s, v23.16b, v18.4b[3]
-	WORD $0x3dc069b7 // ldr q23, [x13, #416]
+	WORD $0x3dc069d7 // ldr q23, [x14, #416]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9592f6 // fmul v22.4s, v23.4s, v21.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -6890,14 +6936,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 880(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 884(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 888(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 892(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 880(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 884(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 888(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 892(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -6916,14 +6962,14 @@ loop9:
 	WORD $0x4f93e216 // sdot v22.4s, v16.16b, v19.4b[0]
 	WORD $0x4faee337 // sdot v23.4s, v25.16b, v14.4b[1]
 	WORD $0x4fb3e336 // sdot v22.4s, v25.16b, v19.4b[1]
-	MOVBU 881(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 885(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 889(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 893(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 881(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 885(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 889(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 893(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -6942,14 +6988,14 @@ loop9:
 	WORD $0x4f93ea16 // sdot v22.4s, v16.16b, v19.4b[2]
 	WORD $0x4faeea37 // sdot v23.4s, v17.16b, v14.4b[3]
 	WORD $0x4fb3ea36 // sdot v22.4s, v17.16b, v19.4b[3]
-	MOVBU 882(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 886(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 890(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 894(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 882(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 886(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 890(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 894(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -6968,14 +7014,14 @@ loop9:
 	WORD $0x4f92e216 // sdot v22.4s, v16.16b, v18.4b[0]
 	WORD $0x4fafe337 // sdot v23.4s, v25.16b, v15.4b[1]
 	WORD $0x4fb2e336 // sdot v22.4s, v25.16b, v18.4b[1]
-	MOVBU 883(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 887(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 891(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 895(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 883(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 887(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 891(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 895(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -6994,31 +7040,31 @@ loop9:
 	WORD $0x4f92ea16 // sdot v22.4s, v16.16b, v18.4b[2]
 	WORD $0x4fafea37 // sdot v23.4s, v17.16b, v15.4b[3]
 	WORD $0x4fb2ea36 // sdot v22.4s, v17.16b, v18.4b[3]
-	WORD $0x3dc06db1 // ldr q17, [x13, #432]
+	WORD $0x3dc06dd1 // ldr q17, [x14, #432]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc00172 // ldr q18, [x11]
-	WORD $0x3dc00573 // ldr q19, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00995 // ldr q21, [x12, #32]
+	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc00593 // ldr q19, [x12, #16]
+	WORD $0x3dc00994 // ldr q20, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b5 // ldr q21, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 960(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 964(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 968(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 972(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 960(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 964(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 968(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 972(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -7037,14 +7083,14 @@ loop9:
 	WORD $0x4f8fe2f0 // sdot v16.4s, v23.16b, v15.4b[0]
 	WORD $0x4fb2e331 // sdot v17.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe330 // sdot v16.4s, v25.16b, v15.4b[1]
-	MOVBU 961(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 965(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 969(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 973(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 961(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 965(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 969(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 973(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -7063,14 +7109,14 @@ loop9:
 	WORD $0x4f8feaf0 // sdot v16.4s, v23.16b, v15.4b[2]
 	WORD $0x4fb2ead1 // sdot v17.4s, v22.16b, v18.4b[3]
 	WORD $0x4fafead0 // sdot v16.4s, v22.16b, v15.4b[3]
-	MOVBU 962(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 966(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 970(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 974(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 962(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 966(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 970(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 974(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed73ad6 // zip1 v22.2d, v22.2d, v23.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981ad7 // uzp1 v23.4s, v22.4s, v24.4s
@@ -7089,14 +7135,14 @@ loop9:
 	WORD $0x4f8ee2f0 // sdot v16.4s, v23.16b, v14.4b[0]
 	WORD $0x4fb3e331 // sdot v17.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee330 // sdot v16.4s, v25.16b, v14.4b[1]
-	MOVBU 963(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 967(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 971(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 975(R2), R15
-	FMOVD (R14)(R15<<3), F22
+	MOVBU 963(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 967(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 971(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 975(R2), R16
+	FMOVD (R15)(R16<<3), F22
 	WORD $0x4ed73b39 // zip1 v25.2d, v25.2d, v23.2d
 	WORD $0x4ed63b18 // zip1 v24.2d, v24.2d, v22.2d
 	WORD $0x4e981b37 // uzp1 v23.4s, v25.4s, v24.4s
@@ -7115,7 +7161,7 @@ loop9:
 	WORD $0x4f8eeaf0 // sdot v16.4s, v23.16b, v14.4b[2]
 	WORD $0x4fb3ead1 // sdot v17.4s, v22.16b, v19.4b[3]
 	WORD $0x4faeead0 // sdot v16.4s, v22.16b, v14.4b[3]
-	WORD $0x3dc071b6 // ldr q22, [x13, #448]
+	WORD $0x3dc071d6 // ldr q22, [x14, #448]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9492d7 // fmul v23.4s, v22.4s, v20.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -7124,14 +7170,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 976(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 980(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 984(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 988(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 976(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 980(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 984(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 988(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -7150,14 +7196,14 @@ loop9:
 	WORD $0x4f8fe237 // sdot v23.4s, v17.16b, v15.4b[0]
 	WORD $0x4fb2e336 // sdot v22.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe337 // sdot v23.4s, v25.16b, v15.4b[1]
-	MOVBU 977(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 981(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 985(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 989(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 977(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 981(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 985(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 989(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -7176,14 +7222,14 @@ loop9:
 	WORD $0x4f8fea37 // sdot v23.4s, v17.16b, v15.4b[2]
 	WORD $0x4fb2ea16 // sdot v22.4s, v16.16b, v18.4b[3]
 	WORD $0x4fafea17 // sdot v23.4s, v16.16b, v15.4b[3]
-	MOVBU 978(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 982(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 986(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 990(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 978(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 982(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 986(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 990(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed13a10 // zip1 v16.2d, v16.2d, v17.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a11 // uzp1 v17.4s, v16.4s, v24.4s
@@ -7202,14 +7248,14 @@ loop9:
 	WORD $0x4f8ee237 // sdot v23.4s, v17.16b, v14.4b[0]
 	WORD $0x4fb3e336 // sdot v22.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee337 // sdot v23.4s, v25.16b, v14.4b[1]
-	MOVBU 979(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 983(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 987(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 991(R2), R15
-	FMOVD (R14)(R15<<3), F16
+	MOVBU 979(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 983(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 987(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 991(R2), R16
+	FMOVD (R15)(R16<<3), F16
 	WORD $0x4ed13b39 // zip1 v25.2d, v25.2d, v17.2d
 	WORD $0x4ed03b18 // zip1 v24.2d, v24.2d, v16.2d
 	WORD $0x4e981b31 // uzp1 v17.4s, v25.4s, v24.4s
@@ -7228,7 +7274,7 @@ loop9:
 	WORD $0x4f8eea37 // sdot v23.4s, v17.16b, v14.4b[2]
 	WORD $0x4fb3ea16 // sdot v22.4s, v16.16b, v19.4b[3]
 	WORD $0x4faeea17 // sdot v23.4s, v16.16b, v14.4b[3]
-	WORD $0x3dc075b0 // ldr q16, [x13, #464]
+	WORD $0x3dc075d0 // ldr q16, [x14, #464]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949211 // fmul v17.4s, v16.4s, v20.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -7237,14 +7283,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 992(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 996(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 1000(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 1004(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 992(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 996(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 1000(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 1004(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -7263,14 +7309,14 @@ loop9:
 	WORD $0x4f8fe2d1 // sdot v17.4s, v22.16b, v15.4b[0]
 	WORD $0x4fb2e330 // sdot v16.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe331 // sdot v17.4s, v25.16b, v15.4b[1]
-	MOVBU 993(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 997(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 1001(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 1005(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 993(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 997(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 1001(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 1005(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -7289,14 +7335,14 @@ loop9:
 	WORD $0x4f8fead1 // sdot v17.4s, v22.16b, v15.4b[2]
 	WORD $0x4fb2eaf0 // sdot v16.4s, v23.16b, v18.4b[3]
 	WORD $0x4fafeaf1 // sdot v17.4s, v23.16b, v15.4b[3]
-	MOVBU 994(R2), R15
-	FMOVD (R14)(R15<<3), F23
-	MOVBU 998(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 1002(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 1006(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 994(R2), R16
+	FMOVD (R15)(R16<<3), F23
+	MOVBU 998(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 1002(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 1006(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed63af7 // zip1 v23.2d, v23.2d, v22.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981af6 // uzp1 v22.4s, v23.4s, v24.4s
@@ -7315,14 +7361,14 @@ loop9:
 	WORD $0x4f8ee2d1 // sdot v17.4s, v22.16b, v14.4b[0]
 	WORD $0x4fb3e330 // sdot v16.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee331 // sdot v17.4s, v25.16b, v14.4b[1]
-	MOVBU 995(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 999(R2), R15
-	FMOVD (R14)(R15<<3), F22
-	MOVBU 1003(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 1007(R2), R15
-	FMOVD (R14)(R15<<3), F23
+	MOVBU 995(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 999(R2), R16
+	FMOVD (R15)(R16<<3), F22
+	MOVBU 1003(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 1007(R2), R16
+	FMOVD (R15)(R16<<3), F23
 	WORD $0x4ed63b39 // zip1 v25.2d, v25.2d, v22.2d
 	WORD $0x4ed73b18 // zip1 v24.2d, v24.2d, v23.2d
 	WORD $0x4e981b36 // uzp1 v22.4s, v25.4s, v24.4s
@@ -7341,7 +7387,7 @@ loop9:
 	WORD $0x4f8eead1 // sdot v17.4s, v22.16b, v14.4b[2]
 	WORD $0x4fb3eaf0 // sdot v16.4s, v23.16b, v19.4b[3]
 	WORD $0x4faeeaf1 // sdot v17.4s, v23.16b, v14.4b[3]
-	WORD $0x3dc079b7 // ldr q23, [x13, #480]
+	WORD $0x3dc079d7 // ldr q23, [x14, #480]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9492f6 // fmul v22.4s, v23.4s, v20.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -7350,14 +7396,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 1008(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 1012(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 1016(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 1020(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 1008(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 1012(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 1016(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 1020(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -7376,14 +7422,14 @@ loop9:
 	WORD $0x4f8fe216 // sdot v22.4s, v16.16b, v15.4b[0]
 	WORD $0x4fb2e337 // sdot v23.4s, v25.16b, v18.4b[1]
 	WORD $0x4fafe336 // sdot v22.4s, v25.16b, v15.4b[1]
-	MOVBU 1009(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 1013(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 1017(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 1021(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 1009(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 1013(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 1017(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 1021(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -7402,14 +7448,14 @@ loop9:
 	WORD $0x4f8fea16 // sdot v22.4s, v16.16b, v15.4b[2]
 	WORD $0x4fb2ea37 // sdot v23.4s, v17.16b, v18.4b[3]
 	WORD $0x4fafea36 // sdot v22.4s, v17.16b, v15.4b[3]
-	MOVBU 1010(R2), R15
-	FMOVD (R14)(R15<<3), F17
-	MOVBU 1014(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 1018(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 1022(R2), R15
-	FMOVD (R14)(R15<<3), F25
+	MOVBU 1010(R2), R16
+	FMOVD (R15)(R16<<3), F17
+	MOVBU 1014(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 1018(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 1022(R2), R16
+	FMOVD (R15)(R16<<3), F25
 	WORD $0x4ed03a31 // zip1 v17.2d, v17.2d, v16.2d
 	WORD $0x4ed93b18 // zip1 v24.2d, v24.2d, v25.2d
 	WORD $0x4e981a30 // uzp1 v16.4s, v17.4s, v24.4s
@@ -7428,14 +7474,14 @@ loop9:
 	WORD $0x4f8ee216 // sdot v22.4s, v16.16b, v14.4b[0]
 	WORD $0x4fb3e337 // sdot v23.4s, v25.16b, v19.4b[1]
 	WORD $0x4faee336 // sdot v22.4s, v25.16b, v14.4b[1]
-	MOVBU 1011(R2), R15
-	FMOVD (R14)(R15<<3), F25
-	MOVBU 1015(R2), R15
-	FMOVD (R14)(R15<<3), F16
-	MOVBU 1019(R2), R15
-	FMOVD (R14)(R15<<3), F24
-	MOVBU 1023(R2), R15
-	FMOVD (R14)(R15<<3), F17
+	MOVBU 1011(R2), R16
+	FMOVD (R15)(R16<<3), F25
+	MOVBU 1015(R2), R16
+	FMOVD (R15)(R16<<3), F16
+	MOVBU 1019(R2), R16
+	FMOVD (R15)(R16<<3), F24
+	MOVBU 1023(R2), R16
+	FMOVD (R15)(R16<<3), F17
 	WORD $0x4ed03b39 // zip1 v25.2d, v25.2d, v16.2d
 	WORD $0x4ed13b18 // zip1 v24.2d, v24.2d, v17.2d
 	WORD $0x4e981b30 // uzp1 v16.4s, v25.4s, v24.4s
@@ -7454,7 +7500,7 @@ loop9:
 	WORD $0x4f8eea16 // sdot v22.4s, v16.16b, v14.4b[2]
 	WORD $0x4fb3ea37 // sdot v23.4s, v17.16b, v19.4b[3]
 	WORD $0x4faeea36 // sdot v22.4s, v17.16b, v14.4b[3]
-	WORD $0x3dc07db1 // ldr q17, [x13, #496]
+	WORD $0x3dc07dd1 // ldr q17, [x14, #496]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
@@ -7465,16 +7511,16 @@ loop9:
 	ADD $1088, R2
 	SUB $1, R10
 	CBNZ R10, loop9
-	MOVD R7, R15
-	WORD $0x3d8001e6 // str q6, [x15]
-	WORD $0x3d8005e7 // str q7, [x15, #16]
-	WORD $0x3d8009e8 // str q8, [x15, #32]
-	WORD $0x3d800de9 // str q9, [x15, #48]
-	ADD R8, R15
-	WORD $0x3d8001ea // str q10, [x15]
-	WORD $0x3d8005eb // str q11, [x15, #16]
-	WORD $0x3d8009ec // str q12, [x15, #32]
-	WORD $0x3d800ded // str q13, [x15, #48]
+	MOVD R7, R16
+	WORD $0x3d800206 // str q6, [x16]
+	WORD $0x3d800607 // str q7, [x16, #16]
+	WORD $0x3d800a08 // str q8, [x16, #32]
+	WORD $0x3d800e09 // str q9, [x16, #48]
+	ADD R8, R16
+	WORD $0x3d80020a // str q10, [x16]
+	WORD $0x3d80060b // str q11, [x16, #16]
+	WORD $0x3d800a0c // str q12, [x16, #32]
+	WORD $0x3d800e0d // str q13, [x16, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

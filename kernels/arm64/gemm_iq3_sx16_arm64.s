@@ -14,230 +14,269 @@ TEXT ·Gemv_iq3_sx16_q8x_16x1_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R13
 	WORD $0x4f00e5e0 // movi v0.16b, #15
-	MOVD $Gemv_iq3_sx16_q8x_16x1_dotprod_1<>(SB), R13
-	WORD $0x3dc001a1 // ldr q1, [x13]
+	MOVD $Gemv_iq3_sx16_q8x_16x1_dotprod_1<>(SB), R14
+	WORD $0x3dc001c1 // ldr q1, [x14]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
 loop3:
+	CBZ R11, near4
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+	PRFM 512(R14), PLDL1STRM
+	PRFM 576(R14), PLDL1STRM
+	PRFM 640(R14), PLDL1STRM
+	PRFM 704(R14), PLDL1STRM
+	PRFM 768(R14), PLDL1STRM
+	PRFM 832(R14), PLDL1STRM
+	PRFM 896(R14), PLDL1STRM
+	PRFM 960(R14), PLDL1STRM
+	PRFM 1024(R14), PLDL1STRM
+	PRFM 1088(R14), PLDL1STRM
+	PRFM 1152(R14), PLDL1STRM
+	PRFM 1216(R14), PLDL1STRM
+	PRFM 1280(R14), PLDL1STRM
+	PRFM 1344(R14), PLDL1STRM
+	PRFM 1408(R14), PLDL1STRM
+	PRFM 1472(R14), PLDL1STRM
+	PRFM 1536(R14), PLDL1STRM
+	PRFM 1600(R14), PLDL1STRM
+	PRFM 1664(R14), PLDL1STRM
+	PRFM 1728(R14), PLDL1STRM
+	PRFM 1792(R14), PLDL1STRM
+	PRFM 1856(R14), PLDL1STRM
+	PRFM 1920(R14), PLDL1STRM
+	PRFM 1984(R14), PLDL1STRM
+	PRFM 2048(R14), PLDL1STRM
+near4:
 	WORD $0x3dc00026 // ldr q6, [x1]
 	WORD $0x3dc00427 // ldr q7, [x1, #16]
 	WORD $0x0e2178c8 // fcvtl v8.4s, v6.4h
 	WORD $0x4e2178c9 // fcvtl2 v9.4s, v6.8h
 	WORD $0x0e2178ea // fcvtl v10.4s, v7.4h
 	WORD $0x4e2178eb // fcvtl2 v11.4s, v7.8h
-	MOVW $0x0000001e, R13
-	WORD $0x4e040dac // dup v12.4s, w13
-	MOVW $0x00000001, R13
-	WORD $0x4e040dad // dup v13.4s, w13
+	MOVW $0x0000001e, R14
+	WORD $0x4e040dcc // dup v12.4s, w14
+	MOVW $0x00000001, R14
+	WORD $0x4e040dcd // dup v13.4s, w14
 	WORD $0x3dc00047 // ldr q7, [x2]
 	WORD $0x4f2154e6 // shl v6.4s, v7.4s, #1
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d800186 // str q6, [x12]
+	WORD $0x3d8001a6 // str q6, [x13]
 	WORD $0x6f3d04e6 // ushr v6.4s, v7.4s, #3
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d801186 // str q6, [x12, #64]
+	WORD $0x3d8011a6 // str q6, [x13, #64]
 	WORD $0x6f3904e6 // ushr v6.4s, v7.4s, #7
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d802186 // str q6, [x12, #128]
+	WORD $0x3d8021a6 // str q6, [x13, #128]
 	WORD $0x6f3504e6 // ushr v6.4s, v7.4s, #11
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d803186 // str q6, [x12, #192]
+	WORD $0x3d8031a6 // str q6, [x13, #192]
 	WORD $0x6f3104e6 // ushr v6.4s, v7.4s, #15
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d804186 // str q6, [x12, #256]
+	WORD $0x3d8041a6 // str q6, [x13, #256]
 	WORD $0x6f2d04e6 // ushr v6.4s, v7.4s, #19
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d805186 // str q6, [x12, #320]
+	WORD $0x3d8051a6 // str q6, [x13, #320]
 	WORD $0x6f2904e6 // ushr v6.4s, v7.4s, #23
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d806186 // str q6, [x12, #384]
+	WORD $0x3d8061a6 // str q6, [x13, #384]
 	WORD $0x6f2504e6 // ushr v6.4s, v7.4s, #27
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d807186 // str q6, [x12, #448]
+	WORD $0x3d8071a6 // str q6, [x13, #448]
 	WORD $0x3dc00447 // ldr q7, [x2, #16]
 	WORD $0x4f2154e6 // shl v6.4s, v7.4s, #1
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d800586 // str q6, [x12, #16]
+	WORD $0x3d8005a6 // str q6, [x13, #16]
 	WORD $0x6f3d04e6 // ushr v6.4s, v7.4s, #3
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d801586 // str q6, [x12, #80]
+	WORD $0x3d8015a6 // str q6, [x13, #80]
 	WORD $0x6f3904e6 // ushr v6.4s, v7.4s, #7
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d802586 // str q6, [x12, #144]
+	WORD $0x3d8025a6 // str q6, [x13, #144]
 	WORD $0x6f3504e6 // ushr v6.4s, v7.4s, #11
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d803586 // str q6, [x12, #208]
+	WORD $0x3d8035a6 // str q6, [x13, #208]
 	WORD $0x6f3104e6 // ushr v6.4s, v7.4s, #15
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d804586 // str q6, [x12, #272]
+	WORD $0x3d8045a6 // str q6, [x13, #272]
 	WORD $0x6f2d04e6 // ushr v6.4s, v7.4s, #19
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d805586 // str q6, [x12, #336]
+	WORD $0x3d8055a6 // str q6, [x13, #336]
 	WORD $0x6f2904e6 // ushr v6.4s, v7.4s, #23
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d806586 // str q6, [x12, #400]
+	WORD $0x3d8065a6 // str q6, [x13, #400]
 	WORD $0x6f2504e6 // ushr v6.4s, v7.4s, #27
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d807586 // str q6, [x12, #464]
+	WORD $0x3d8075a6 // str q6, [x13, #464]
 	WORD $0x3dc00847 // ldr q7, [x2, #32]
 	WORD $0x4f2154e6 // shl v6.4s, v7.4s, #1
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d800986 // str q6, [x12, #32]
+	WORD $0x3d8009a6 // str q6, [x13, #32]
 	WORD $0x6f3d04e6 // ushr v6.4s, v7.4s, #3
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d801986 // str q6, [x12, #96]
+	WORD $0x3d8019a6 // str q6, [x13, #96]
 	WORD $0x6f3904e6 // ushr v6.4s, v7.4s, #7
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d802986 // str q6, [x12, #160]
+	WORD $0x3d8029a6 // str q6, [x13, #160]
 	WORD $0x6f3504e6 // ushr v6.4s, v7.4s, #11
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d803986 // str q6, [x12, #224]
+	WORD $0x3d8039a6 // str q6, [x13, #224]
 	WORD $0x6f3104e6 // ushr v6.4s, v7.4s, #15
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d804986 // str q6, [x12, #288]
+	WORD $0x3d8049a6 // str q6, [x13, #288]
 	WORD $0x6f2d04e6 // ushr v6.4s, v7.4s, #19
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d805986 // str q6, [x12, #352]
+	WORD $0x3d8059a6 // str q6, [x13, #352]
 	WORD $0x6f2904e6 // ushr v6.4s, v7.4s, #23
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d806986 // str q6, [x12, #416]
+	WORD $0x3d8069a6 // str q6, [x13, #416]
 	WORD $0x6f2504e6 // ushr v6.4s, v7.4s, #27
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d807986 // str q6, [x12, #480]
+	WORD $0x3d8079a6 // str q6, [x13, #480]
 	WORD $0x3dc00c47 // ldr q7, [x2, #48]
 	WORD $0x4f2154e6 // shl v6.4s, v7.4s, #1
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d800d86 // str q6, [x12, #48]
+	WORD $0x3d800da6 // str q6, [x13, #48]
 	WORD $0x6f3d04e6 // ushr v6.4s, v7.4s, #3
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d801d86 // str q6, [x12, #112]
+	WORD $0x3d801da6 // str q6, [x13, #112]
 	WORD $0x6f3904e6 // ushr v6.4s, v7.4s, #7
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d802d86 // str q6, [x12, #176]
+	WORD $0x3d802da6 // str q6, [x13, #176]
 	WORD $0x6f3504e6 // ushr v6.4s, v7.4s, #11
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d803d86 // str q6, [x12, #240]
+	WORD $0x3d803da6 // str q6, [x13, #240]
 	WORD $0x6f3104e6 // ushr v6.4s, v7.4s, #15
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d804d86 // str q6, [x12, #304]
+	WORD $0x3d804da6 // str q6, [x13, #304]
 	WORD $0x6f2d04e6 // ushr v6.4s, v7.4s, #19
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d805d86 // str q6, [x12, #368]
+	WORD $0x3d805da6 // str q6, [x13, #368]
 	WORD $0x6f2904e6 // ushr v6.4s, v7.4s, #23
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d806d86 // str q6, [x12, #432]
+	WORD $0x3d806da6 // str q6, [x13, #432]
 	WORD $0x6f2504e6 // ushr v6.4s, v7.4s, #27
 	WORD $0x4e2c1cc6 // and v6.16b, v6.16b, v12.16b
 	WORD $0x4ead1cc6 // orr v6.16b, v6.16b, v13.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d807d86 // str q6, [x12, #496]
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc00566 // ldr q6, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d807da6 // str q6, [x13, #496]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc00586 // ldr q6, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -354,26 +393,26 @@ loop3:
 	WORD $0x4e080028 // tbl v8.16b, {v1.16b}, v8.16b
 	WORD $0x4face9c9 // sdot v9.4s, v14.16b, v12.4b[3]
 	WORD $0x4fa6e909 // sdot v9.4s, v8.16b, v6.4b[3]
-	WORD $0x3dc00188 // ldr q8, [x12]
+	WORD $0x3dc001a8 // ldr q8, [x13]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8d910e // fmul v14.4s, v8.4s, v13.s[0]
 	WORD $0x4e2ecce2 // fmla v2.4s, v7.4s, v14.4s
-	WORD $0x3dc00588 // ldr q8, [x12, #16]
+	WORD $0x3dc005a8 // ldr q8, [x13, #16]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8d910e // fmul v14.4s, v8.4s, v13.s[0]
 	WORD $0x4e2ecd63 // fmla v3.4s, v11.4s, v14.4s
-	WORD $0x3dc00988 // ldr q8, [x12, #32]
+	WORD $0x3dc009a8 // ldr q8, [x13, #32]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d910e // fmul v14.4s, v8.4s, v13.s[0]
 	WORD $0x4e2ecd44 // fmla v4.4s, v10.4s, v14.4s
-	WORD $0x3dc00d88 // ldr q8, [x12, #48]
+	WORD $0x3dc00da8 // ldr q8, [x13, #48]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8d910e // fmul v14.4s, v8.4s, v13.s[0]
 	WORD $0x4e2ecd25 // fmla v5.4s, v9.4s, v14.4s
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
@@ -490,26 +529,26 @@ loop3:
 	WORD $0x4e0b002b // tbl v11.16b, {v1.16b}, v11.16b
 	WORD $0x4fa6e8ea // sdot v10.4s, v7.16b, v6.4b[3]
 	WORD $0x4face96a // sdot v10.4s, v11.16b, v12.4b[3]
-	WORD $0x3dc0118b // ldr q11, [x12, #64]
+	WORD $0x3dc011ab // ldr q11, [x13, #64]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8d9167 // fmul v7.4s, v11.4s, v13.s[0]
 	WORD $0x4e27cd02 // fmla v2.4s, v8.4s, v7.4s
-	WORD $0x3dc0158b // ldr q11, [x12, #80]
+	WORD $0x3dc015ab // ldr q11, [x13, #80]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d9167 // fmul v7.4s, v11.4s, v13.s[0]
 	WORD $0x4e27cdc3 // fmla v3.4s, v14.4s, v7.4s
-	WORD $0x3dc0198b // ldr q11, [x12, #96]
+	WORD $0x3dc019ab // ldr q11, [x13, #96]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8d9167 // fmul v7.4s, v11.4s, v13.s[0]
 	WORD $0x4e27cd24 // fmla v4.4s, v9.4s, v7.4s
-	WORD $0x3dc01d8b // ldr q11, [x12, #112]
+	WORD $0x3dc01dab // ldr q11, [x13, #112]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d9167 // fmul v7.4s, v11.4s, v13.s[0]
 	WORD $0x4e27cd45 // fmla v5.4s, v10.4s, v7.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc00566 // ldr q6, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc00586 // ldr q6, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -626,26 +665,26 @@ loop3:
 	WORD $0x4e0e002e // tbl v14.16b, {v1.16b}, v14.16b
 	WORD $0x4face909 // sdot v9.4s, v8.16b, v12.4b[3]
 	WORD $0x4fa6e9c9 // sdot v9.4s, v14.16b, v6.4b[3]
-	WORD $0x3dc0218e // ldr q14, [x12, #128]
+	WORD $0x3dc021ae // ldr q14, [x13, #128]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8d91c8 // fmul v8.4s, v14.4s, v13.s[0]
 	WORD $0x4e28cd62 // fmla v2.4s, v11.4s, v8.4s
-	WORD $0x3dc0258e // ldr q14, [x12, #144]
+	WORD $0x3dc025ae // ldr q14, [x13, #144]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8d91c8 // fmul v8.4s, v14.4s, v13.s[0]
 	WORD $0x4e28cce3 // fmla v3.4s, v7.4s, v8.4s
-	WORD $0x3dc0298e // ldr q14, [x12, #160]
+	WORD $0x3dc029ae // ldr q14, [x13, #160]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d91c8 // fmul v8.4s, v14.4s, v13.s[0]
 	WORD $0x4e28cd44 // fmla v4.4s, v10.4s, v8.4s
-	WORD $0x3dc02d8e // ldr q14, [x12, #176]
+	WORD $0x3dc02dae // ldr q14, [x13, #176]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8d91c8 // fmul v8.4s, v14.4s, v13.s[0]
 	WORD $0x4e28cd25 // fmla v5.4s, v9.4s, v8.4s
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
@@ -762,26 +801,26 @@ loop3:
 	WORD $0x4e070027 // tbl v7.16b, {v1.16b}, v7.16b
 	WORD $0x4fa6e96a // sdot v10.4s, v11.16b, v6.4b[3]
 	WORD $0x4face8ea // sdot v10.4s, v7.16b, v12.4b[3]
-	WORD $0x3dc03187 // ldr q7, [x12, #192]
+	WORD $0x3dc031a7 // ldr q7, [x13, #192]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d90eb // fmul v11.4s, v7.4s, v13.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
-	WORD $0x3dc03587 // ldr q7, [x12, #208]
+	WORD $0x3dc035a7 // ldr q7, [x13, #208]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8d90eb // fmul v11.4s, v7.4s, v13.s[0]
 	WORD $0x4e2bcd03 // fmla v3.4s, v8.4s, v11.4s
-	WORD $0x3dc03987 // ldr q7, [x12, #224]
+	WORD $0x3dc039a7 // ldr q7, [x13, #224]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8d90eb // fmul v11.4s, v7.4s, v13.s[0]
 	WORD $0x4e2bcd24 // fmla v4.4s, v9.4s, v11.4s
-	WORD $0x3dc03d87 // ldr q7, [x12, #240]
+	WORD $0x3dc03da7 // ldr q7, [x13, #240]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d90eb // fmul v11.4s, v7.4s, v13.s[0]
 	WORD $0x4e2bcd45 // fmla v5.4s, v10.4s, v11.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc00566 // ldr q6, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc00586 // ldr q6, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -898,26 +937,26 @@ loop3:
 	WORD $0x4e080028 // tbl v8.16b, {v1.16b}, v8.16b
 	WORD $0x4face9c9 // sdot v9.4s, v14.16b, v12.4b[3]
 	WORD $0x4fa6e909 // sdot v9.4s, v8.16b, v6.4b[3]
-	WORD $0x3dc04188 // ldr q8, [x12, #256]
+	WORD $0x3dc041a8 // ldr q8, [x13, #256]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8d910e // fmul v14.4s, v8.4s, v13.s[0]
 	WORD $0x4e2ecce2 // fmla v2.4s, v7.4s, v14.4s
-	WORD $0x3dc04588 // ldr q8, [x12, #272]
+	WORD $0x3dc045a8 // ldr q8, [x13, #272]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8d910e // fmul v14.4s, v8.4s, v13.s[0]
 	WORD $0x4e2ecd63 // fmla v3.4s, v11.4s, v14.4s
-	WORD $0x3dc04988 // ldr q8, [x12, #288]
+	WORD $0x3dc049a8 // ldr q8, [x13, #288]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d910e // fmul v14.4s, v8.4s, v13.s[0]
 	WORD $0x4e2ecd44 // fmla v4.4s, v10.4s, v14.4s
-	WORD $0x3dc04d88 // ldr q8, [x12, #304]
+	WORD $0x3dc04da8 // ldr q8, [x13, #304]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8d910e // fmul v14.4s, v8.4s, v13.s[0]
 	WORD $0x4e2ecd25 // fmla v5.4s, v9.4s, v14.4s
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
@@ -1034,26 +1073,26 @@ loop3:
 	WORD $0x4e0b002b // tbl v11.16b, {v1.16b}, v11.16b
 	WORD $0x4fa6e8ea // sdot v10.4s, v7.16b, v6.4b[3]
 	WORD $0x4face96a // sdot v10.4s, v11.16b, v12.4b[3]
-	WORD $0x3dc0518b // ldr q11, [x12, #320]
+	WORD $0x3dc051ab // ldr q11, [x13, #320]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8d9167 // fmul v7.4s, v11.4s, v13.s[0]
 	WORD $0x4e27cd02 // fmla v2.4s, v8.4s, v7.4s
-	WORD $0x3dc0558b // ldr q11, [x12, #336]
+	WORD $0x3dc055ab // ldr q11, [x13, #336]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d9167 // fmul v7.4s, v11.4s, v13.s[0]
 	WORD $0x4e27cdc3 // fmla v3.4s, v14.4s, v7.4s
-	WORD $0x3dc0598b // ldr q11, [x12, #352]
+	WORD $0x3dc059ab // ldr q11, [x13, #352]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8d9167 // fmul v7.4s, v11.4s, v13.s[0]
 	WORD $0x4e27cd24 // fmla v4.4s, v9.4s, v7.4s
-	WORD $0x3dc05d8b // ldr q11, [x12, #368]
+	WORD $0x3dc05dab // ldr q11, [x13, #368]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d9167 // fmul v7.4s, v11.4s, v13.s[0]
 	WORD $0x4e27cd45 // fmla v5.4s, v10.4s, v7.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc00566 // ldr q6, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc00586 // ldr q6, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -1170,26 +1209,26 @@ loop3:
 	WORD $0x4e0e002e // tbl v14.16b, {v1.16b}, v14.16b
 	WORD $0x4face909 // sdot v9.4s, v8.16b, v12.4b[3]
 	WORD $0x4fa6e9c9 // sdot v9.4s, v14.16b, v6.4b[3]
-	WORD $0x3dc0618e // ldr q14, [x12, #384]
+	WORD $0x3dc061ae // ldr q14, [x13, #384]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8d91c8 // fmul v8.4s, v14.4s, v13.s[0]
 	WORD $0x4e28cd62 // fmla v2.4s, v11.4s, v8.4s
-	WORD $0x3dc0658e // ldr q14, [x12, #400]
+	WORD $0x3dc065ae // ldr q14, [x13, #400]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8d91c8 // fmul v8.4s, v14.4s, v13.s[0]
 	WORD $0x4e28cce3 // fmla v3.4s, v7.4s, v8.4s
-	WORD $0x3dc0698e // ldr q14, [x12, #416]
+	WORD $0x3dc069ae // ldr q14, [x13, #416]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d91c8 // fmul v8.4s, v14.4s, v13.s[0]
 	WORD $0x4e28cd44 // fmla v4.4s, v10.4s, v8.4s
-	WORD $0x3dc06d8e // ldr q14, [x12, #432]
+	WORD $0x3dc06dae // ldr q14, [x13, #432]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8d91c8 // fmul v8.4s, v14.4s, v13.s[0]
 	WORD $0x4e28cd25 // fmla v5.4s, v9.4s, v8.4s
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
@@ -1306,19 +1345,19 @@ loop3:
 	WORD $0x4e070027 // tbl v7.16b, {v1.16b}, v7.16b
 	WORD $0x4fa6e96a // sdot v10.4s, v11.16b, v6.4b[3]
 	WORD $0x4face8ea // sdot v10.4s, v7.16b, v12.4b[3]
-	WORD $0x3dc07187 // ldr q7, [x12, #448]
+	WORD $0x3dc071a7 // ldr q7, [x13, #448]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d90eb // fmul v11.4s, v7.4s, v13.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
-	WORD $0x3dc07587 // ldr q7, [x12, #464]
+	WORD $0x3dc075a7 // ldr q7, [x13, #464]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8d90eb // fmul v11.4s, v7.4s, v13.s[0]
 	WORD $0x4e2bcd03 // fmla v3.4s, v8.4s, v11.4s
-	WORD $0x3dc07987 // ldr q7, [x12, #480]
+	WORD $0x3dc079a7 // ldr q7, [x13, #480]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8d90eb // fmul v11.4s, v7.4s, v13.s[0]
 	WORD $0x4e2bcd24 // fmla v4.4s, v9.4s, v11.4s
-	WORD $0x3dc07d87 // ldr q7, [x12, #496]
+	WORD $0x3dc07da7 // ldr q7, [x13, #496]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d90eb // fmul v11.4s, v7.4s, v13.s[0]
 	WORD $0x4e2bcd45 // fmla v5.4s, v10.4s, v11.4s
@@ -1326,11 +1365,11 @@ loop3:
 	ADD $2112, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R13
-	WORD $0x3d8001a2 // str q2, [x13]
-	WORD $0x3d8005a3 // str q3, [x13, #16]
-	WORD $0x3d8009a4 // str q4, [x13, #32]
-	WORD $0x3d800da5 // str q5, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c2 // str q2, [x14]
+	WORD $0x3d8005c3 // str q3, [x14, #16]
+	WORD $0x3d8009c4 // str q4, [x14, #32]
+	WORD $0x3d800dc5 // str q5, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -1348,15 +1387,16 @@ TEXT ·Gemv_iq3_sx16_q8x_16x2_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R14
 	WORD $0x4f00e5e0 // movi v0.16b, #15
-	MOVD $Gemv_iq3_sx16_q8x_16x2_dotprod_1<>(SB), R14
-	WORD $0x3dc001c1 // ldr q1, [x14]
+	MOVD $Gemv_iq3_sx16_q8x_16x2_dotprod_1<>(SB), R15
+	WORD $0x3dc001e1 // ldr q1, [x15]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
@@ -1367,220 +1407,258 @@ loop2:
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop3:
+	CBZ R11, near4
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+	PRFM 832(R15), PLDL1STRM
+	PRFM 896(R15), PLDL1STRM
+	PRFM 960(R15), PLDL1STRM
+	PRFM 1024(R15), PLDL1STRM
+	PRFM 1088(R15), PLDL1STRM
+	PRFM 1152(R15), PLDL1STRM
+	PRFM 1216(R15), PLDL1STRM
+	PRFM 1280(R15), PLDL1STRM
+	PRFM 1344(R15), PLDL1STRM
+	PRFM 1408(R15), PLDL1STRM
+	PRFM 1472(R15), PLDL1STRM
+	PRFM 1536(R15), PLDL1STRM
+	PRFM 1600(R15), PLDL1STRM
+	PRFM 1664(R15), PLDL1STRM
+	PRFM 1728(R15), PLDL1STRM
+	PRFM 1792(R15), PLDL1STRM
+	PRFM 1856(R15), PLDL1STRM
+	PRFM 1920(R15), PLDL1STRM
+	PRFM 1984(R15), PLDL1STRM
+	PRFM 2048(R15), PLDL1STRM
+near4:
 	WORD $0x3dc0002a // ldr q10, [x1]
 	WORD $0x3dc0042b // ldr q11, [x1, #16]
 	WORD $0x0e21794c // fcvtl v12.4s, v10.4h
 	WORD $0x4e21794d // fcvtl2 v13.4s, v10.8h
 	WORD $0x0e21796e // fcvtl v14.4s, v11.4h
 	WORD $0x4e21796f // fcvtl2 v15.4s, v11.8h
-	MOVW $0x0000001e, R14
-	WORD $0x4e040dd0 // dup v16.4s, w14
-	MOVW $0x00000001, R14
-	WORD $0x4e040dd1 // dup v17.4s, w14
+	MOVW $0x0000001e, R15
+	WORD $0x4e040df0 // dup v16.4s, w15
+	MOVW $0x00000001, R15
+	WORD $0x4e040df1 // dup v17.4s, w15
 	WORD $0x3dc0004b // ldr q11, [x2]
 	WORD $0x4f21556a // shl v10.4s, v11.4s, #1
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8001aa // str q10, [x13]
+	WORD $0x3d8001ca // str q10, [x14]
 	WORD $0x6f3d056a // ushr v10.4s, v11.4s, #3
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8011aa // str q10, [x13, #64]
+	WORD $0x3d8011ca // str q10, [x14, #64]
 	WORD $0x6f39056a // ushr v10.4s, v11.4s, #7
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8021aa // str q10, [x13, #128]
+	WORD $0x3d8021ca // str q10, [x14, #128]
 	WORD $0x6f35056a // ushr v10.4s, v11.4s, #11
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8031aa // str q10, [x13, #192]
+	WORD $0x3d8031ca // str q10, [x14, #192]
 	WORD $0x6f31056a // ushr v10.4s, v11.4s, #15
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8041aa // str q10, [x13, #256]
+	WORD $0x3d8041ca // str q10, [x14, #256]
 	WORD $0x6f2d056a // ushr v10.4s, v11.4s, #19
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8051aa // str q10, [x13, #320]
+	WORD $0x3d8051ca // str q10, [x14, #320]
 	WORD $0x6f29056a // ushr v10.4s, v11.4s, #23
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8061aa // str q10, [x13, #384]
+	WORD $0x3d8061ca // str q10, [x14, #384]
 	WORD $0x6f25056a // ushr v10.4s, v11.4s, #27
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8071aa // str q10, [x13, #448]
+	WORD $0x3d8071ca // str q10, [x14, #448]
 	WORD $0x3dc0044b // ldr q11, [x2, #16]
 	WORD $0x4f21556a // shl v10.4s, v11.4s, #1
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8005aa // str q10, [x13, #16]
+	WORD $0x3d8005ca // str q10, [x14, #16]
 	WORD $0x6f3d056a // ushr v10.4s, v11.4s, #3
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8015aa // str q10, [x13, #80]
+	WORD $0x3d8015ca // str q10, [x14, #80]
 	WORD $0x6f39056a // ushr v10.4s, v11.4s, #7
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8025aa // str q10, [x13, #144]
+	WORD $0x3d8025ca // str q10, [x14, #144]
 	WORD $0x6f35056a // ushr v10.4s, v11.4s, #11
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8035aa // str q10, [x13, #208]
+	WORD $0x3d8035ca // str q10, [x14, #208]
 	WORD $0x6f31056a // ushr v10.4s, v11.4s, #15
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8045aa // str q10, [x13, #272]
+	WORD $0x3d8045ca // str q10, [x14, #272]
 	WORD $0x6f2d056a // ushr v10.4s, v11.4s, #19
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8055aa // str q10, [x13, #336]
+	WORD $0x3d8055ca // str q10, [x14, #336]
 	WORD $0x6f29056a // ushr v10.4s, v11.4s, #23
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8065aa // str q10, [x13, #400]
+	WORD $0x3d8065ca // str q10, [x14, #400]
 	WORD $0x6f25056a // ushr v10.4s, v11.4s, #27
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8075aa // str q10, [x13, #464]
+	WORD $0x3d8075ca // str q10, [x14, #464]
 	WORD $0x3dc0084b // ldr q11, [x2, #32]
 	WORD $0x4f21556a // shl v10.4s, v11.4s, #1
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8009aa // str q10, [x13, #32]
+	WORD $0x3d8009ca // str q10, [x14, #32]
 	WORD $0x6f3d056a // ushr v10.4s, v11.4s, #3
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8019aa // str q10, [x13, #96]
+	WORD $0x3d8019ca // str q10, [x14, #96]
 	WORD $0x6f39056a // ushr v10.4s, v11.4s, #7
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8029aa // str q10, [x13, #160]
+	WORD $0x3d8029ca // str q10, [x14, #160]
 	WORD $0x6f35056a // ushr v10.4s, v11.4s, #11
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8039aa // str q10, [x13, #224]
+	WORD $0x3d8039ca // str q10, [x14, #224]
 	WORD $0x6f31056a // ushr v10.4s, v11.4s, #15
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8049aa // str q10, [x13, #288]
+	WORD $0x3d8049ca // str q10, [x14, #288]
 	WORD $0x6f2d056a // ushr v10.4s, v11.4s, #19
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8059aa // str q10, [x13, #352]
+	WORD $0x3d8059ca // str q10, [x14, #352]
 	WORD $0x6f29056a // ushr v10.4s, v11.4s, #23
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8069aa // str q10, [x13, #416]
+	WORD $0x3d8069ca // str q10, [x14, #416]
 	WORD $0x6f25056a // ushr v10.4s, v11.4s, #27
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8079aa // str q10, [x13, #480]
+	WORD $0x3d8079ca // str q10, [x14, #480]
 	WORD $0x3dc00c4b // ldr q11, [x2, #48]
 	WORD $0x4f21556a // shl v10.4s, v11.4s, #1
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d800daa // str q10, [x13, #48]
+	WORD $0x3d800dca // str q10, [x14, #48]
 	WORD $0x6f3d056a // ushr v10.4s, v11.4s, #3
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d801daa // str q10, [x13, #112]
+	WORD $0x3d801dca // str q10, [x14, #112]
 	WORD $0x6f39056a // ushr v10.4s, v11.4s, #7
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d802daa // str q10, [x13, #176]
+	WORD $0x3d802dca // str q10, [x14, #176]
 	WORD $0x6f35056a // ushr v10.4s, v11.4s, #11
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d803daa // str q10, [x13, #240]
+	WORD $0x3d803dca // str q10, [x14, #240]
 	WORD $0x6f31056a // ushr v10.4s, v11.4s, #15
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d804daa // str q10, [x13, #304]
+	WORD $0x3d804dca // str q10, [x14, #304]
 	WORD $0x6f2d056a // ushr v10.4s, v11.4s, #19
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d805daa // str q10, [x13, #368]
+	WORD $0x3d805dca // str q10, [x14, #368]
 	WORD $0x6f29056a // ushr v10.4s, v11.4s, #23
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d806daa // str q10, [x13, #432]
+	WORD $0x3d806dca // str q10, [x14, #432]
 	WORD $0x6f25056a // ushr v10.4s, v11.4s, #27
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d807daa // str q10, [x13, #496]
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00990 // ldr q16, [x12, #32]
+	WORD $0x3d807dca // str q10, [x14, #496]
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b0 // ldr q16, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc01052 // ldr q18, [x2, #64]
@@ -1619,7 +1697,7 @@ loop3:
 	WORD $0x4fafea6c // sdot v12.4s, v19.16b, v15.4b[3]
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4faeea4c // sdot v12.4s, v18.16b, v14.4b[3]
-	WORD $0x3dc001b2 // ldr q18, [x13]
+	WORD $0x3dc001d2 // ldr q18, [x14]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919253 // fmul v19.4s, v18.4s, v17.s[0]
 	WORD $0x4e33cda2 // fmla v2.4s, v13.4s, v19.4s
@@ -1664,7 +1742,7 @@ loop3:
 	WORD $0x4fafe9b3 // sdot v19.4s, v13.16b, v15.4b[3]
 	WORD $0x4fabe992 // sdot v18.4s, v12.16b, v11.4b[3]
 	WORD $0x4faee993 // sdot v19.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc005cc // ldr q12, [x14, #16]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f91918d // fmul v13.4s, v12.4s, v17.s[0]
 	WORD $0x4e2dce43 // fmla v3.4s, v18.4s, v13.4s
@@ -1709,7 +1787,7 @@ loop3:
 	WORD $0x4fafea4d // sdot v13.4s, v18.16b, v15.4b[3]
 	WORD $0x4fabea6c // sdot v12.4s, v19.16b, v11.4b[3]
 	WORD $0x4faeea6d // sdot v13.4s, v19.16b, v14.4b[3]
-	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	WORD $0x3dc009d3 // ldr q19, [x14, #32]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f919272 // fmul v18.4s, v19.4s, v17.s[0]
 	WORD $0x4e32cd84 // fmla v4.4s, v12.4s, v18.4s
@@ -1754,21 +1832,21 @@ loop3:
 	WORD $0x4fafe992 // sdot v18.4s, v12.16b, v15.4b[3]
 	WORD $0x4fabe9b3 // sdot v19.4s, v13.16b, v11.4b[3]
 	WORD $0x4faee9b2 // sdot v18.4s, v13.16b, v14.4b[3]
-	WORD $0x3dc00dad // ldr q13, [x13, #48]
+	WORD $0x3dc00dcd // ldr q13, [x14, #48]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191ac // fmul v12.4s, v13.4s, v17.s[0]
 	WORD $0x4e2cce65 // fmla v5.4s, v19.4s, v12.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9091ac // fmul v12.4s, v13.4s, v16.s[0]
 	WORD $0x4e2cce49 // fmla v9.4s, v18.4s, v12.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00970 // ldr q16, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058a // ldr q10, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00990 // ldr q16, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005aa // ldr q10, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc05052 // ldr q18, [x2, #320]
@@ -1807,7 +1885,7 @@ loop3:
 	WORD $0x4fabea6c // sdot v12.4s, v19.16b, v11.4b[3]
 	WORD $0x4fafea4d // sdot v13.4s, v18.16b, v15.4b[3]
 	WORD $0x4faaea4c // sdot v12.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc011b2 // ldr q18, [x13, #64]
+	WORD $0x3dc011d2 // ldr q18, [x14, #64]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f909253 // fmul v19.4s, v18.4s, v16.s[0]
 	WORD $0x4e33cda2 // fmla v2.4s, v13.4s, v19.4s
@@ -1852,7 +1930,7 @@ loop3:
 	WORD $0x4fabe9b3 // sdot v19.4s, v13.16b, v11.4b[3]
 	WORD $0x4fafe992 // sdot v18.4s, v12.16b, v15.4b[3]
 	WORD $0x4faae993 // sdot v19.4s, v12.16b, v10.4b[3]
-	WORD $0x3dc015ac // ldr q12, [x13, #80]
+	WORD $0x3dc015cc // ldr q12, [x14, #80]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f90918d // fmul v13.4s, v12.4s, v16.s[0]
 	WORD $0x4e2dce43 // fmla v3.4s, v18.4s, v13.4s
@@ -1897,7 +1975,7 @@ loop3:
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4fafea6c // sdot v12.4s, v19.16b, v15.4b[3]
 	WORD $0x4faaea6d // sdot v13.4s, v19.16b, v10.4b[3]
-	WORD $0x3dc019b3 // ldr q19, [x13, #96]
+	WORD $0x3dc019d3 // ldr q19, [x14, #96]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f909272 // fmul v18.4s, v19.4s, v16.s[0]
 	WORD $0x4e32cd84 // fmla v4.4s, v12.4s, v18.4s
@@ -1942,21 +2020,21 @@ loop3:
 	WORD $0x4fabe992 // sdot v18.4s, v12.16b, v11.4b[3]
 	WORD $0x4fafe9b3 // sdot v19.4s, v13.16b, v15.4b[3]
 	WORD $0x4faae9b2 // sdot v18.4s, v13.16b, v10.4b[3]
-	WORD $0x3dc01dad // ldr q13, [x13, #112]
+	WORD $0x3dc01dcd // ldr q13, [x14, #112]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9091ac // fmul v12.4s, v13.4s, v16.s[0]
 	WORD $0x4e2cce65 // fmla v5.4s, v19.4s, v12.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191ac // fmul v12.4s, v13.4s, v17.s[0]
 	WORD $0x4e2cce49 // fmla v9.4s, v18.4s, v12.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00990 // ldr q16, [x12, #32]
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b0 // ldr q16, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc09052 // ldr q18, [x2, #576]
@@ -1995,7 +2073,7 @@ loop3:
 	WORD $0x4fafea6c // sdot v12.4s, v19.16b, v15.4b[3]
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4faeea4c // sdot v12.4s, v18.16b, v14.4b[3]
-	WORD $0x3dc021b2 // ldr q18, [x13, #128]
+	WORD $0x3dc021d2 // ldr q18, [x14, #128]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919253 // fmul v19.4s, v18.4s, v17.s[0]
 	WORD $0x4e33cda2 // fmla v2.4s, v13.4s, v19.4s
@@ -2040,7 +2118,7 @@ loop3:
 	WORD $0x4fafe9b3 // sdot v19.4s, v13.16b, v15.4b[3]
 	WORD $0x4fabe992 // sdot v18.4s, v12.16b, v11.4b[3]
 	WORD $0x4faee993 // sdot v19.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc025ac // ldr q12, [x13, #144]
+	WORD $0x3dc025cc // ldr q12, [x14, #144]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f91918d // fmul v13.4s, v12.4s, v17.s[0]
 	WORD $0x4e2dce43 // fmla v3.4s, v18.4s, v13.4s
@@ -2085,7 +2163,7 @@ loop3:
 	WORD $0x4fafea4d // sdot v13.4s, v18.16b, v15.4b[3]
 	WORD $0x4fabea6c // sdot v12.4s, v19.16b, v11.4b[3]
 	WORD $0x4faeea6d // sdot v13.4s, v19.16b, v14.4b[3]
-	WORD $0x3dc029b3 // ldr q19, [x13, #160]
+	WORD $0x3dc029d3 // ldr q19, [x14, #160]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f919272 // fmul v18.4s, v19.4s, v17.s[0]
 	WORD $0x4e32cd84 // fmla v4.4s, v12.4s, v18.4s
@@ -2130,21 +2208,21 @@ loop3:
 	WORD $0x4fafe992 // sdot v18.4s, v12.16b, v15.4b[3]
 	WORD $0x4fabe9b3 // sdot v19.4s, v13.16b, v11.4b[3]
 	WORD $0x4faee9b2 // sdot v18.4s, v13.16b, v14.4b[3]
-	WORD $0x3dc02dad // ldr q13, [x13, #176]
+	WORD $0x3dc02dcd // ldr q13, [x14, #176]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191ac // fmul v12.4s, v13.4s, v17.s[0]
 	WORD $0x4e2cce65 // fmla v5.4s, v19.4s, v12.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9091ac // fmul v12.4s, v13.4s, v16.s[0]
 	WORD $0x4e2cce49 // fmla v9.4s, v18.4s, v12.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00970 // ldr q16, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058a // ldr q10, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00990 // ldr q16, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005aa // ldr q10, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc0d052 // ldr q18, [x2, #832]
@@ -2183,7 +2261,7 @@ loop3:
 	WORD $0x4fabea6c // sdot v12.4s, v19.16b, v11.4b[3]
 	WORD $0x4fafea4d // sdot v13.4s, v18.16b, v15.4b[3]
 	WORD $0x4faaea4c // sdot v12.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc031b2 // ldr q18, [x13, #192]
+	WORD $0x3dc031d2 // ldr q18, [x14, #192]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f909253 // fmul v19.4s, v18.4s, v16.s[0]
 	WORD $0x4e33cda2 // fmla v2.4s, v13.4s, v19.4s
@@ -2228,7 +2306,7 @@ loop3:
 	WORD $0x4fabe9b3 // sdot v19.4s, v13.16b, v11.4b[3]
 	WORD $0x4fafe992 // sdot v18.4s, v12.16b, v15.4b[3]
 	WORD $0x4faae993 // sdot v19.4s, v12.16b, v10.4b[3]
-	WORD $0x3dc035ac // ldr q12, [x13, #208]
+	WORD $0x3dc035cc // ldr q12, [x14, #208]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f90918d // fmul v13.4s, v12.4s, v16.s[0]
 	WORD $0x4e2dce43 // fmla v3.4s, v18.4s, v13.4s
@@ -2273,7 +2351,7 @@ loop3:
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4fafea6c // sdot v12.4s, v19.16b, v15.4b[3]
 	WORD $0x4faaea6d // sdot v13.4s, v19.16b, v10.4b[3]
-	WORD $0x3dc039b3 // ldr q19, [x13, #224]
+	WORD $0x3dc039d3 // ldr q19, [x14, #224]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f909272 // fmul v18.4s, v19.4s, v16.s[0]
 	WORD $0x4e32cd84 // fmla v4.4s, v12.4s, v18.4s
@@ -2318,21 +2396,21 @@ loop3:
 	WORD $0x4fabe992 // sdot v18.4s, v12.16b, v11.4b[3]
 	WORD $0x4fafe9b3 // sdot v19.4s, v13.16b, v15.4b[3]
 	WORD $0x4faae9b2 // sdot v18.4s, v13.16b, v10.4b[3]
-	WORD $0x3dc03dad // ldr q13, [x13, #240]
+	WORD $0x3dc03dcd // ldr q13, [x14, #240]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9091ac // fmul v12.4s, v13.4s, v16.s[0]
 	WORD $0x4e2cce65 // fmla v5.4s, v19.4s, v12.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191ac // fmul v12.4s, v13.4s, v17.s[0]
 	WORD $0x4e2cce49 // fmla v9.4s, v18.4s, v12.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00990 // ldr q16, [x12, #32]
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b0 // ldr q16, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc11052 // ldr q18, [x2, #1088]
@@ -2371,7 +2449,7 @@ loop3:
 	WORD $0x4fafea6c // sdot v12.4s, v19.16b, v15.4b[3]
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4faeea4c // sdot v12.4s, v18.16b, v14.4b[3]
-	WORD $0x3dc041b2 // ldr q18, [x13, #256]
+	WORD $0x3dc041d2 // ldr q18, [x14, #256]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919253 // fmul v19.4s, v18.4s, v17.s[0]
 	WORD $0x4e33cda2 // fmla v2.4s, v13.4s, v19.4s
@@ -2416,7 +2494,7 @@ loop3:
 	WORD $0x4fafe9b3 // sdot v19.4s, v13.16b, v15.4b[3]
 	WORD $0x4fabe992 // sdot v18.4s, v12.16b, v11.4b[3]
 	WORD $0x4faee993 // sdot v19.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc045ac // ldr q12, [x13, #272]
+	WORD $0x3dc045cc // ldr q12, [x14, #272]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f91918d // fmul v13.4s, v12.4s, v17.s[0]
 	WORD $0x4e2dce43 // fmla v3.4s, v18.4s, v13.4s
@@ -2461,7 +2539,7 @@ loop3:
 	WORD $0x4fafea4d // sdot v13.4s, v18.16b, v15.4b[3]
 	WORD $0x4fabea6c // sdot v12.4s, v19.16b, v11.4b[3]
 	WORD $0x4faeea6d // sdot v13.4s, v19.16b, v14.4b[3]
-	WORD $0x3dc049b3 // ldr q19, [x13, #288]
+	WORD $0x3dc049d3 // ldr q19, [x14, #288]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f919272 // fmul v18.4s, v19.4s, v17.s[0]
 	WORD $0x4e32cd84 // fmla v4.4s, v12.4s, v18.4s
@@ -2506,21 +2584,21 @@ loop3:
 	WORD $0x4fafe992 // sdot v18.4s, v12.16b, v15.4b[3]
 	WORD $0x4fabe9b3 // sdot v19.4s, v13.16b, v11.4b[3]
 	WORD $0x4faee9b2 // sdot v18.4s, v13.16b, v14.4b[3]
-	WORD $0x3dc04dad // ldr q13, [x13, #304]
+	WORD $0x3dc04dcd // ldr q13, [x14, #304]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191ac // fmul v12.4s, v13.4s, v17.s[0]
 	WORD $0x4e2cce65 // fmla v5.4s, v19.4s, v12.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9091ac // fmul v12.4s, v13.4s, v16.s[0]
 	WORD $0x4e2cce49 // fmla v9.4s, v18.4s, v12.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00970 // ldr q16, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058a // ldr q10, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00990 // ldr q16, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005aa // ldr q10, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc15052 // ldr q18, [x2, #1344]
@@ -2559,7 +2637,7 @@ loop3:
 	WORD $0x4fabea6c // sdot v12.4s, v19.16b, v11.4b[3]
 	WORD $0x4fafea4d // sdot v13.4s, v18.16b, v15.4b[3]
 	WORD $0x4faaea4c // sdot v12.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc051b2 // ldr q18, [x13, #320]
+	WORD $0x3dc051d2 // ldr q18, [x14, #320]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f909253 // fmul v19.4s, v18.4s, v16.s[0]
 	WORD $0x4e33cda2 // fmla v2.4s, v13.4s, v19.4s
@@ -2604,7 +2682,7 @@ loop3:
 	WORD $0x4fabe9b3 // sdot v19.4s, v13.16b, v11.4b[3]
 	WORD $0x4fafe992 // sdot v18.4s, v12.16b, v15.4b[3]
 	WORD $0x4faae993 // sdot v19.4s, v12.16b, v10.4b[3]
-	WORD $0x3dc055ac // ldr q12, [x13, #336]
+	WORD $0x3dc055cc // ldr q12, [x14, #336]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f90918d // fmul v13.4s, v12.4s, v16.s[0]
 	WORD $0x4e2dce43 // fmla v3.4s, v18.4s, v13.4s
@@ -2649,7 +2727,7 @@ loop3:
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4fafea6c // sdot v12.4s, v19.16b, v15.4b[3]
 	WORD $0x4faaea6d // sdot v13.4s, v19.16b, v10.4b[3]
-	WORD $0x3dc059b3 // ldr q19, [x13, #352]
+	WORD $0x3dc059d3 // ldr q19, [x14, #352]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f909272 // fmul v18.4s, v19.4s, v16.s[0]
 	WORD $0x4e32cd84 // fmla v4.4s, v12.4s, v18.4s
@@ -2694,21 +2772,21 @@ loop3:
 	WORD $0x4fabe992 // sdot v18.4s, v12.16b, v11.4b[3]
 	WORD $0x4fafe9b3 // sdot v19.4s, v13.16b, v15.4b[3]
 	WORD $0x4faae9b2 // sdot v18.4s, v13.16b, v10.4b[3]
-	WORD $0x3dc05dad // ldr q13, [x13, #368]
+	WORD $0x3dc05dcd // ldr q13, [x14, #368]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9091ac // fmul v12.4s, v13.4s, v16.s[0]
 	WORD $0x4e2cce65 // fmla v5.4s, v19.4s, v12.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191ac // fmul v12.4s, v13.4s, v17.s[0]
 	WORD $0x4e2cce49 // fmla v9.4s, v18.4s, v12.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00990 // ldr q16, [x12, #32]
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b0 // ldr q16, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc19052 // ldr q18, [x2, #1600]
@@ -2747,7 +2825,7 @@ loop3:
 	WORD $0x4fafea6c // sdot v12.4s, v19.16b, v15.4b[3]
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4faeea4c // sdot v12.4s, v18.16b, v14.4b[3]
-	WORD $0x3dc061b2 // ldr q18, [x13, #384]
+	WORD $0x3dc061d2 // ldr q18, [x14, #384]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919253 // fmul v19.4s, v18.4s, v17.s[0]
 	WORD $0x4e33cda2 // fmla v2.4s, v13.4s, v19.4s
@@ -2792,7 +2870,7 @@ loop3:
 	WORD $0x4fafe9b3 // sdot v19.4s, v13.16b, v15.4b[3]
 	WORD $0x4fabe992 // sdot v18.4s, v12.16b, v11.4b[3]
 	WORD $0x4faee993 // sdot v19.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc065ac // ldr q12, [x13, #400]
+	WORD $0x3dc065cc // ldr q12, [x14, #400]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f91918d // fmul v13.4s, v12.4s, v17.s[0]
 	WORD $0x4e2dce43 // fmla v3.4s, v18.4s, v13.4s
@@ -2837,7 +2915,7 @@ loop3:
 	WORD $0x4fafea4d // sdot v13.4s, v18.16b, v15.4b[3]
 	WORD $0x4fabea6c // sdot v12.4s, v19.16b, v11.4b[3]
 	WORD $0x4faeea6d // sdot v13.4s, v19.16b, v14.4b[3]
-	WORD $0x3dc069b3 // ldr q19, [x13, #416]
+	WORD $0x3dc069d3 // ldr q19, [x14, #416]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f919272 // fmul v18.4s, v19.4s, v17.s[0]
 	WORD $0x4e32cd84 // fmla v4.4s, v12.4s, v18.4s
@@ -2882,21 +2960,21 @@ loop3:
 	WORD $0x4fafe992 // sdot v18.4s, v12.16b, v15.4b[3]
 	WORD $0x4fabe9b3 // sdot v19.4s, v13.16b, v11.4b[3]
 	WORD $0x4faee9b2 // sdot v18.4s, v13.16b, v14.4b[3]
-	WORD $0x3dc06dad // ldr q13, [x13, #432]
+	WORD $0x3dc06dcd // ldr q13, [x14, #432]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9191ac // fmul v12.4s, v13.4s, v17.s[0]
 	WORD $0x4e2cce65 // fmla v5.4s, v19.4s, v12.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9091ac // fmul v12.4s, v13.4s, v16.s[0]
 	WORD $0x4e2cce49 // fmla v9.4s, v18.4s, v12.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00970 // ldr q16, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058a // ldr q10, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00990 // ldr q16, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005aa // ldr q10, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc1d052 // ldr q18, [x2, #1856]
@@ -2935,7 +3013,7 @@ loop3:
 	WORD $0x4fabea6c // sdot v12.4s, v19.16b, v11.4b[3]
 	WORD $0x4fafea4d // sdot v13.4s, v18.16b, v15.4b[3]
 	WORD $0x4faaea4c // sdot v12.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc071b2 // ldr q18, [x13, #448]
+	WORD $0x3dc071d2 // ldr q18, [x14, #448]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f909253 // fmul v19.4s, v18.4s, v16.s[0]
 	WORD $0x4e33cda2 // fmla v2.4s, v13.4s, v19.4s
@@ -2980,7 +3058,7 @@ loop3:
 	WORD $0x4fabe9b3 // sdot v19.4s, v13.16b, v11.4b[3]
 	WORD $0x4fafe992 // sdot v18.4s, v12.16b, v15.4b[3]
 	WORD $0x4faae993 // sdot v19.4s, v12.16b, v10.4b[3]
-	WORD $0x3dc075ac // ldr q12, [x13, #464]
+	WORD $0x3dc075cc // ldr q12, [x14, #464]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f90918d // fmul v13.4s, v12.4s, v16.s[0]
 	WORD $0x4e2dce43 // fmla v3.4s, v18.4s, v13.4s
@@ -3025,7 +3103,7 @@ loop3:
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4fafea6c // sdot v12.4s, v19.16b, v15.4b[3]
 	WORD $0x4faaea6d // sdot v13.4s, v19.16b, v10.4b[3]
-	WORD $0x3dc079b3 // ldr q19, [x13, #480]
+	WORD $0x3dc079d3 // ldr q19, [x14, #480]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f909272 // fmul v18.4s, v19.4s, v16.s[0]
 	WORD $0x4e32cd84 // fmla v4.4s, v12.4s, v18.4s
@@ -3070,7 +3148,7 @@ loop3:
 	WORD $0x4fabe992 // sdot v18.4s, v12.16b, v11.4b[3]
 	WORD $0x4fafe9b3 // sdot v19.4s, v13.16b, v15.4b[3]
 	WORD $0x4faae9b2 // sdot v18.4s, v13.16b, v10.4b[3]
-	WORD $0x3dc07dad // ldr q13, [x13, #496]
+	WORD $0x3dc07dcd // ldr q13, [x14, #496]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f9091ac // fmul v12.4s, v13.4s, v16.s[0]
 	WORD $0x4e2cce65 // fmla v5.4s, v19.4s, v12.4s
@@ -3081,16 +3159,16 @@ loop3:
 	ADD $2112, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R14
-	WORD $0x3d8001c2 // str q2, [x14]
-	WORD $0x3d8005c3 // str q3, [x14, #16]
-	WORD $0x3d8009c4 // str q4, [x14, #32]
-	WORD $0x3d800dc5 // str q5, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e2 // str q2, [x15]
+	WORD $0x3d8005e3 // str q3, [x15, #16]
+	WORD $0x3d8009e4 // str q4, [x15, #32]
+	WORD $0x3d800de5 // str q5, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

@@ -14,258 +14,289 @@ TEXT ·Gemv_iq3_xxsx16_q8x_16x1_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R12
-	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_1<>(SB), R13
-	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_2<>(SB), R14
-	WORD $0x3dc001c0 // ldr q0, [x14]
-	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_3<>(SB), R14
-	WORD $0x3dc001c1 // ldr q1, [x14]
-	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_4<>(SB), R14
-	WORD $0x3dc001c2 // ldr q2, [x14]
-	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_5<>(SB), R14
-	WORD $0x3dc001c3 // ldr q3, [x14]
-	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_6<>(SB), R14
-	WORD $0x3dc001c4 // ldr q4, [x14]
-	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_7<>(SB), R14
-	WORD $0x3dc001c5 // ldr q5, [x14]
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R13
+	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_1<>(SB), R14
+	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_2<>(SB), R15
+	WORD $0x3dc001e0 // ldr q0, [x15]
+	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_3<>(SB), R15
+	WORD $0x3dc001e1 // ldr q1, [x15]
+	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_4<>(SB), R15
+	WORD $0x3dc001e2 // ldr q2, [x15]
+	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_5<>(SB), R15
+	WORD $0x3dc001e3 // ldr q3, [x15]
+	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_6<>(SB), R15
+	WORD $0x3dc001e4 // ldr q4, [x15]
+	MOVD $Gemv_iq3_xxsx16_q8x_16x1_dotprod_7<>(SB), R15
+	WORD $0x3dc001e5 // ldr q5, [x15]
 loop8:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e406 // movi v6.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop9:
+	CBZ R11, near10
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+	PRFM 832(R15), PLDL1STRM
+	PRFM 896(R15), PLDL1STRM
+	PRFM 960(R15), PLDL1STRM
+	PRFM 1024(R15), PLDL1STRM
+	PRFM 1088(R15), PLDL1STRM
+	PRFM 1152(R15), PLDL1STRM
+	PRFM 1216(R15), PLDL1STRM
+	PRFM 1280(R15), PLDL1STRM
+	PRFM 1344(R15), PLDL1STRM
+	PRFM 1408(R15), PLDL1STRM
+	PRFM 1472(R15), PLDL1STRM
+	PRFM 1536(R15), PLDL1STRM
+near10:
 	WORD $0x3dc0002a // ldr q10, [x1]
 	WORD $0x3dc0042b // ldr q11, [x1, #16]
 	WORD $0x0e21794c // fcvtl v12.4s, v10.4h
 	WORD $0x4e21794d // fcvtl2 v13.4s, v10.8h
 	WORD $0x0e21796e // fcvtl v14.4s, v11.4h
 	WORD $0x4e21796f // fcvtl2 v15.4s, v11.8h
-	MOVW $0x3e800000, R14
-	WORD $0x4e040dcb // dup v11.4s, w14
+	MOVW $0x3e800000, R15
+	WORD $0x4e040deb // dup v11.4s, w15
 	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
 	WORD $0x6e2bddad // fmul v13.4s, v13.4s, v11.4s
 	WORD $0x6e2bddce // fmul v14.4s, v14.4s, v11.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	MOVW $0x0000001e, R14
-	WORD $0x4e040dd0 // dup v16.4s, w14
-	MOVW $0x00000001, R14
-	WORD $0x4e040dd1 // dup v17.4s, w14
+	MOVW $0x0000001e, R15
+	WORD $0x4e040df0 // dup v16.4s, w15
+	MOVW $0x00000001, R15
+	WORD $0x4e040df1 // dup v17.4s, w15
 	WORD $0x3dc0004b // ldr q11, [x2]
 	WORD $0x4f21556a // shl v10.4s, v11.4s, #1
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80018a // str q10, [x12]
+	WORD $0x3d8001aa // str q10, [x13]
 	WORD $0x6f3d056a // ushr v10.4s, v11.4s, #3
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80118a // str q10, [x12, #64]
+	WORD $0x3d8011aa // str q10, [x13, #64]
 	WORD $0x6f39056a // ushr v10.4s, v11.4s, #7
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80218a // str q10, [x12, #128]
+	WORD $0x3d8021aa // str q10, [x13, #128]
 	WORD $0x6f35056a // ushr v10.4s, v11.4s, #11
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80318a // str q10, [x12, #192]
+	WORD $0x3d8031aa // str q10, [x13, #192]
 	WORD $0x6f31056a // ushr v10.4s, v11.4s, #15
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80418a // str q10, [x12, #256]
+	WORD $0x3d8041aa // str q10, [x13, #256]
 	WORD $0x6f2d056a // ushr v10.4s, v11.4s, #19
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80518a // str q10, [x12, #320]
+	WORD $0x3d8051aa // str q10, [x13, #320]
 	WORD $0x6f29056a // ushr v10.4s, v11.4s, #23
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80618a // str q10, [x12, #384]
+	WORD $0x3d8061aa // str q10, [x13, #384]
 	WORD $0x6f25056a // ushr v10.4s, v11.4s, #27
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80718a // str q10, [x12, #448]
+	WORD $0x3d8071aa // str q10, [x13, #448]
 	WORD $0x3dc0044b // ldr q11, [x2, #16]
 	WORD $0x4f21556a // shl v10.4s, v11.4s, #1
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80058a // str q10, [x12, #16]
+	WORD $0x3d8005aa // str q10, [x13, #16]
 	WORD $0x6f3d056a // ushr v10.4s, v11.4s, #3
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80158a // str q10, [x12, #80]
+	WORD $0x3d8015aa // str q10, [x13, #80]
 	WORD $0x6f39056a // ushr v10.4s, v11.4s, #7
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80258a // str q10, [x12, #144]
+	WORD $0x3d8025aa // str q10, [x13, #144]
 	WORD $0x6f35056a // ushr v10.4s, v11.4s, #11
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80358a // str q10, [x12, #208]
+	WORD $0x3d8035aa // str q10, [x13, #208]
 	WORD $0x6f31056a // ushr v10.4s, v11.4s, #15
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80458a // str q10, [x12, #272]
+	WORD $0x3d8045aa // str q10, [x13, #272]
 	WORD $0x6f2d056a // ushr v10.4s, v11.4s, #19
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80558a // str q10, [x12, #336]
+	WORD $0x3d8055aa // str q10, [x13, #336]
 	WORD $0x6f29056a // ushr v10.4s, v11.4s, #23
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80658a // str q10, [x12, #400]
+	WORD $0x3d8065aa // str q10, [x13, #400]
 	WORD $0x6f25056a // ushr v10.4s, v11.4s, #27
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80758a // str q10, [x12, #464]
+	WORD $0x3d8075aa // str q10, [x13, #464]
 	WORD $0x3dc0084b // ldr q11, [x2, #32]
 	WORD $0x4f21556a // shl v10.4s, v11.4s, #1
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80098a // str q10, [x12, #32]
+	WORD $0x3d8009aa // str q10, [x13, #32]
 	WORD $0x6f3d056a // ushr v10.4s, v11.4s, #3
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80198a // str q10, [x12, #96]
+	WORD $0x3d8019aa // str q10, [x13, #96]
 	WORD $0x6f39056a // ushr v10.4s, v11.4s, #7
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80298a // str q10, [x12, #160]
+	WORD $0x3d8029aa // str q10, [x13, #160]
 	WORD $0x6f35056a // ushr v10.4s, v11.4s, #11
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80398a // str q10, [x12, #224]
+	WORD $0x3d8039aa // str q10, [x13, #224]
 	WORD $0x6f31056a // ushr v10.4s, v11.4s, #15
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80498a // str q10, [x12, #288]
+	WORD $0x3d8049aa // str q10, [x13, #288]
 	WORD $0x6f2d056a // ushr v10.4s, v11.4s, #19
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80598a // str q10, [x12, #352]
+	WORD $0x3d8059aa // str q10, [x13, #352]
 	WORD $0x6f29056a // ushr v10.4s, v11.4s, #23
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80698a // str q10, [x12, #416]
+	WORD $0x3d8069aa // str q10, [x13, #416]
 	WORD $0x6f25056a // ushr v10.4s, v11.4s, #27
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80798a // str q10, [x12, #480]
+	WORD $0x3d8079aa // str q10, [x13, #480]
 	WORD $0x3dc00c4b // ldr q11, [x2, #48]
 	WORD $0x4f21556a // shl v10.4s, v11.4s, #1
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d800d8a // str q10, [x12, #48]
+	WORD $0x3d800daa // str q10, [x13, #48]
 	WORD $0x6f3d056a // ushr v10.4s, v11.4s, #3
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d801d8a // str q10, [x12, #112]
+	WORD $0x3d801daa // str q10, [x13, #112]
 	WORD $0x6f39056a // ushr v10.4s, v11.4s, #7
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d802d8a // str q10, [x12, #176]
+	WORD $0x3d802daa // str q10, [x13, #176]
 	WORD $0x6f35056a // ushr v10.4s, v11.4s, #11
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d803d8a // str q10, [x12, #240]
+	WORD $0x3d803daa // str q10, [x13, #240]
 	WORD $0x6f31056a // ushr v10.4s, v11.4s, #15
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d804d8a // str q10, [x12, #304]
+	WORD $0x3d804daa // str q10, [x13, #304]
 	WORD $0x6f2d056a // ushr v10.4s, v11.4s, #19
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d805d8a // str q10, [x12, #368]
+	WORD $0x3d805daa // str q10, [x13, #368]
 	WORD $0x6f29056a // ushr v10.4s, v11.4s, #23
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d806d8a // str q10, [x12, #432]
+	WORD $0x3d806daa // str q10, [x13, #432]
 	WORD $0x6f25056a // ushr v10.4s, v11.4s, #27
 	WORD $0x4e301d4a // and v10.16b, v10.16b, v16.16b
 	WORD $0x4eb11d4a // orr v10.16b, v10.16b, v17.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d807d8a // str q10, [x12, #496]
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d807daa // str q10, [x13, #496]
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
-	MOVBU 64(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 68(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 72(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 76(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 64(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 68(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 72(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 76(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -275,14 +306,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f90e18b // sdot v11.4s, v12.16b, v16.4b[0]
-	MOVBU 80(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 84(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 88(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 92(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 80(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 84(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 88(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 92(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -292,14 +323,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f90e18f // sdot v15.4s, v12.16b, v16.4b[0]
-	MOVBU 96(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 100(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 104(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 108(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 96(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 100(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 104(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 108(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -309,14 +340,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f90e18e // sdot v14.4s, v12.16b, v16.4b[0]
-	MOVBU 112(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 116(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 120(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 124(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 112(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 116(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 120(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 124(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -326,14 +357,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f90e18d // sdot v13.4s, v12.16b, v16.4b[0]
-	MOVBU 65(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 69(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 73(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 77(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 65(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 69(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 73(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 77(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -343,14 +374,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4fb0e18b // sdot v11.4s, v12.16b, v16.4b[1]
-	MOVBU 81(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 85(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 89(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 93(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 81(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 85(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 89(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 93(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -360,14 +391,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4fb0e18f // sdot v15.4s, v12.16b, v16.4b[1]
-	MOVBU 97(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 101(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 105(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 109(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 97(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 101(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 105(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 109(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -377,14 +408,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4fb0e18e // sdot v14.4s, v12.16b, v16.4b[1]
-	MOVBU 113(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 117(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 121(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 125(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 113(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 117(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 121(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 125(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -394,14 +425,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4fb0e18d // sdot v13.4s, v12.16b, v16.4b[1]
-	MOVBU 66(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 70(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 74(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 78(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 66(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 70(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 74(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 78(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -411,14 +442,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f90e98b // sdot v11.4s, v12.16b, v16.4b[2]
-	MOVBU 82(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 86(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 90(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 94(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 82(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 86(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 90(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 94(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -428,14 +459,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f90e98f // sdot v15.4s, v12.16b, v16.4b[2]
-	MOVBU 98(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 102(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 106(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 110(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 98(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 102(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 106(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 110(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -445,14 +476,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f90e98e // sdot v14.4s, v12.16b, v16.4b[2]
-	MOVBU 114(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 118(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 122(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 126(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 114(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 118(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 122(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 126(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -462,14 +493,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f90e98d // sdot v13.4s, v12.16b, v16.4b[2]
-	MOVBU 67(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 71(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 75(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 79(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 67(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 71(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 75(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 79(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -479,14 +510,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4fb0e98b // sdot v11.4s, v12.16b, v16.4b[3]
-	MOVBU 83(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 87(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 91(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 95(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 83(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 87(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 91(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 95(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -496,14 +527,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4fb0e98f // sdot v15.4s, v12.16b, v16.4b[3]
-	MOVBU 99(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 103(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 107(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 111(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 99(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 103(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 107(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 111(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -513,14 +544,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4fb0e98e // sdot v14.4s, v12.16b, v16.4b[3]
-	MOVBU 115(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 119(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 123(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 127(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 115(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 119(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 123(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 127(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -530,14 +561,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4fb0e98d // sdot v13.4s, v12.16b, v16.4b[3]
-	MOVBU 128(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 132(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 136(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 140(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 128(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 132(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 136(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 140(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -547,14 +578,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f8ae18b // sdot v11.4s, v12.16b, v10.4b[0]
-	MOVBU 144(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 148(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 152(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 156(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 144(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 148(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 152(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 156(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -564,14 +595,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f8ae18f // sdot v15.4s, v12.16b, v10.4b[0]
-	MOVBU 160(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 164(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 168(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 172(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 160(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 164(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 168(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 172(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -581,14 +612,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f8ae18e // sdot v14.4s, v12.16b, v10.4b[0]
-	MOVBU 176(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 180(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 184(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 188(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 176(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 180(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 184(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 188(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -598,14 +629,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f8ae18d // sdot v13.4s, v12.16b, v10.4b[0]
-	MOVBU 129(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 133(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 137(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 141(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 129(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 133(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 137(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 141(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -615,14 +646,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4faae18b // sdot v11.4s, v12.16b, v10.4b[1]
-	MOVBU 145(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 149(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 153(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 157(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 145(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 149(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 153(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 157(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -632,14 +663,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4faae18f // sdot v15.4s, v12.16b, v10.4b[1]
-	MOVBU 161(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 165(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 169(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 173(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 161(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 165(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 169(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 173(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -649,14 +680,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4faae18e // sdot v14.4s, v12.16b, v10.4b[1]
-	MOVBU 177(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 181(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 185(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 189(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 177(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 181(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 185(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 189(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -666,14 +697,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4faae18d // sdot v13.4s, v12.16b, v10.4b[1]
-	MOVBU 130(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 134(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 138(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 142(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 130(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 134(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 138(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 142(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -683,14 +714,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f8ae98b // sdot v11.4s, v12.16b, v10.4b[2]
-	MOVBU 146(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 150(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 154(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 158(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 146(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 150(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 154(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 158(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -700,14 +731,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f8ae98f // sdot v15.4s, v12.16b, v10.4b[2]
-	MOVBU 162(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 166(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 170(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 174(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 162(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 166(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 170(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 174(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -717,14 +748,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f8ae98e // sdot v14.4s, v12.16b, v10.4b[2]
-	MOVBU 178(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 182(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 186(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 190(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 178(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 182(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 186(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 190(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -734,14 +765,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f8ae98d // sdot v13.4s, v12.16b, v10.4b[2]
-	MOVBU 131(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 135(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 139(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 143(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 131(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 135(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 139(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 143(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -751,14 +782,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4faae98b // sdot v11.4s, v12.16b, v10.4b[3]
-	MOVBU 147(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 151(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 155(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 159(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 147(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 151(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 155(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 159(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -768,14 +799,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4faae98f // sdot v15.4s, v12.16b, v10.4b[3]
-	MOVBU 163(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 167(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 171(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 175(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 163(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 167(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 171(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 175(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -785,14 +816,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4faae98e // sdot v14.4s, v12.16b, v10.4b[3]
-	MOVBU 179(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 183(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 187(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 191(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 179(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 183(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 187(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 191(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -802,38 +833,38 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4faae98d // sdot v13.4s, v12.16b, v10.4b[3]
-	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc001ac // ldr q12, [x13]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cd66 // fmla v6.4s, v11.4s, v18.4s
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cde7 // fmla v7.4s, v15.4s, v18.4s
-	WORD $0x3dc0098c // ldr q12, [x12, #32]
+	WORD $0x3dc009ac // ldr q12, [x13, #32]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cdc8 // fmla v8.4s, v14.4s, v18.4s
-	WORD $0x3dc00d8c // ldr q12, [x12, #48]
+	WORD $0x3dc00dac // ldr q12, [x13, #48]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cda9 // fmla v9.4s, v13.4s, v18.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
-	MOVBU 256(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 260(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 264(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 268(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 256(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 260(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 264(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 268(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -843,14 +874,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f8ae1ec // sdot v12.4s, v15.16b, v10.4b[0]
-	MOVBU 272(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 276(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 280(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 284(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 272(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 276(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 280(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 284(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -860,14 +891,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f8ae1f2 // sdot v18.4s, v15.16b, v10.4b[0]
-	MOVBU 288(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 292(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 296(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 300(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 288(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 292(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 296(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 300(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -877,14 +908,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f8ae1ed // sdot v13.4s, v15.16b, v10.4b[0]
-	MOVBU 304(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 308(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 312(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 316(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 304(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 308(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 312(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 316(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -894,14 +925,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f8ae1ee // sdot v14.4s, v15.16b, v10.4b[0]
-	MOVBU 257(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 261(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 265(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 269(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 257(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 261(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 265(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 269(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -911,14 +942,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4faae1ec // sdot v12.4s, v15.16b, v10.4b[1]
-	MOVBU 273(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 277(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 281(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 285(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 273(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 277(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 281(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 285(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -928,14 +959,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4faae1f2 // sdot v18.4s, v15.16b, v10.4b[1]
-	MOVBU 289(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 293(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 297(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 301(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 289(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 293(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 297(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 301(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -945,14 +976,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4faae1ed // sdot v13.4s, v15.16b, v10.4b[1]
-	MOVBU 305(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 309(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 313(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 317(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 305(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 309(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 313(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 317(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -962,14 +993,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4faae1ee // sdot v14.4s, v15.16b, v10.4b[1]
-	MOVBU 258(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 262(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 266(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 270(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 258(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 262(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 266(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 270(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -979,14 +1010,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f8ae9ec // sdot v12.4s, v15.16b, v10.4b[2]
-	MOVBU 274(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 278(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 282(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 286(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 274(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 278(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 282(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 286(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -996,14 +1027,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f8ae9f2 // sdot v18.4s, v15.16b, v10.4b[2]
-	MOVBU 290(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 294(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 298(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 302(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 290(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 294(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 298(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 302(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1013,14 +1044,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f8ae9ed // sdot v13.4s, v15.16b, v10.4b[2]
-	MOVBU 306(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 310(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 314(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 318(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 306(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 310(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 314(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 318(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1030,14 +1061,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f8ae9ee // sdot v14.4s, v15.16b, v10.4b[2]
-	MOVBU 259(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 263(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 267(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 271(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 259(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 263(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 267(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 271(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1047,14 +1078,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4faae9ec // sdot v12.4s, v15.16b, v10.4b[3]
-	MOVBU 275(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 279(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 283(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 287(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 275(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 279(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 283(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 287(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1064,14 +1095,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
-	MOVBU 291(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 295(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 299(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 303(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 291(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 295(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 299(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 303(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1081,14 +1112,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4faae9ed // sdot v13.4s, v15.16b, v10.4b[3]
-	MOVBU 307(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 311(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 315(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 319(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 307(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 311(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 315(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 319(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1098,14 +1129,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4faae9ee // sdot v14.4s, v15.16b, v10.4b[3]
-	MOVBU 320(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 324(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 328(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 332(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 320(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 324(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 328(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 332(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1115,14 +1146,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f90e1ec // sdot v12.4s, v15.16b, v16.4b[0]
-	MOVBU 336(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 340(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 344(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 348(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 336(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 340(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 344(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 348(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1132,14 +1163,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f90e1f2 // sdot v18.4s, v15.16b, v16.4b[0]
-	MOVBU 352(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 356(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 360(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 364(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 352(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 356(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 360(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 364(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1149,14 +1180,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f90e1ed // sdot v13.4s, v15.16b, v16.4b[0]
-	MOVBU 368(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 372(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 376(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 380(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 368(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 372(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 376(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 380(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1166,14 +1197,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f90e1ee // sdot v14.4s, v15.16b, v16.4b[0]
-	MOVBU 321(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 325(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 329(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 333(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 321(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 325(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 329(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 333(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1183,14 +1214,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4fb0e1ec // sdot v12.4s, v15.16b, v16.4b[1]
-	MOVBU 337(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 341(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 345(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 349(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 337(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 341(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 345(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 349(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1200,14 +1231,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4fb0e1f2 // sdot v18.4s, v15.16b, v16.4b[1]
-	MOVBU 353(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 357(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 361(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 365(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 353(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 357(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 361(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 365(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1217,14 +1248,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4fb0e1ed // sdot v13.4s, v15.16b, v16.4b[1]
-	MOVBU 369(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 373(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 377(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 381(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 369(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 373(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 377(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 381(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1234,14 +1265,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4fb0e1ee // sdot v14.4s, v15.16b, v16.4b[1]
-	MOVBU 322(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 326(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 330(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 334(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 322(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 326(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 330(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 334(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1251,14 +1282,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f90e9ec // sdot v12.4s, v15.16b, v16.4b[2]
-	MOVBU 338(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 342(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 346(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 350(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 338(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 342(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 346(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 350(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1268,14 +1299,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f90e9f2 // sdot v18.4s, v15.16b, v16.4b[2]
-	MOVBU 354(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 358(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 362(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 366(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 354(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 358(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 362(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 366(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1285,14 +1316,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f90e9ed // sdot v13.4s, v15.16b, v16.4b[2]
-	MOVBU 370(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 374(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 378(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 382(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 370(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 374(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 378(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 382(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1302,14 +1333,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f90e9ee // sdot v14.4s, v15.16b, v16.4b[2]
-	MOVBU 323(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 327(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 331(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 335(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 323(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 327(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 331(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 335(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1319,14 +1350,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4fb0e9ec // sdot v12.4s, v15.16b, v16.4b[3]
-	MOVBU 339(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 343(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 347(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 351(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 339(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 343(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 347(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 351(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1336,14 +1367,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4fb0e9f2 // sdot v18.4s, v15.16b, v16.4b[3]
-	MOVBU 355(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 359(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 363(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 367(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 355(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 359(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 363(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 367(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1353,14 +1384,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4fb0e9ed // sdot v13.4s, v15.16b, v16.4b[3]
-	MOVBU 371(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 375(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 379(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 383(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 371(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 375(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 379(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 383(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -1370,38 +1401,38 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4fb0e9ee // sdot v14.4s, v15.16b, v16.4b[3]
-	WORD $0x3dc0118f // ldr q15, [x12, #64]
+	WORD $0x3dc011af // ldr q15, [x13, #64]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bcd86 // fmla v6.4s, v12.4s, v11.4s
-	WORD $0x3dc0158f // ldr q15, [x12, #80]
+	WORD $0x3dc015af // ldr q15, [x13, #80]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bce47 // fmla v7.4s, v18.4s, v11.4s
-	WORD $0x3dc0198f // ldr q15, [x12, #96]
+	WORD $0x3dc019af // ldr q15, [x13, #96]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
-	WORD $0x3dc01d8f // ldr q15, [x12, #112]
+	WORD $0x3dc01daf // ldr q15, [x13, #112]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bcdc9 // fmla v9.4s, v14.4s, v11.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
-	MOVBU 448(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 452(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 456(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 460(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 448(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 452(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 456(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 460(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1411,14 +1442,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f90e24f // sdot v15.4s, v18.16b, v16.4b[0]
-	MOVBU 464(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 468(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 472(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 476(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 464(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 468(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 472(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 476(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1428,14 +1459,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f90e24b // sdot v11.4s, v18.16b, v16.4b[0]
-	MOVBU 480(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 484(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 488(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 492(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 480(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 484(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 488(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 492(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1445,14 +1476,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f90e24e // sdot v14.4s, v18.16b, v16.4b[0]
-	MOVBU 496(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 500(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 504(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 508(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 496(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 500(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 504(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 508(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1462,14 +1493,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f90e24d // sdot v13.4s, v18.16b, v16.4b[0]
-	MOVBU 449(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 453(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 457(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 461(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 449(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 453(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 457(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 461(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1479,14 +1510,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4fb0e24f // sdot v15.4s, v18.16b, v16.4b[1]
-	MOVBU 465(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 469(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 473(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 477(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 465(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 469(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 473(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 477(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1496,14 +1527,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4fb0e24b // sdot v11.4s, v18.16b, v16.4b[1]
-	MOVBU 481(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 485(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 489(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 493(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 481(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 485(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 489(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 493(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1513,14 +1544,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4fb0e24e // sdot v14.4s, v18.16b, v16.4b[1]
-	MOVBU 497(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 501(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 505(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 509(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 497(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 501(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 505(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 509(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1530,14 +1561,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4fb0e24d // sdot v13.4s, v18.16b, v16.4b[1]
-	MOVBU 450(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 454(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 458(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 462(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 450(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 454(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 458(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 462(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1547,14 +1578,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f90ea4f // sdot v15.4s, v18.16b, v16.4b[2]
-	MOVBU 466(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 470(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 474(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 478(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 466(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 470(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 474(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 478(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1564,14 +1595,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f90ea4b // sdot v11.4s, v18.16b, v16.4b[2]
-	MOVBU 482(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 486(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 490(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 494(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 482(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 486(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 490(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 494(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1581,14 +1612,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f90ea4e // sdot v14.4s, v18.16b, v16.4b[2]
-	MOVBU 498(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 502(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 506(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 510(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 498(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 502(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 506(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 510(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1598,14 +1629,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f90ea4d // sdot v13.4s, v18.16b, v16.4b[2]
-	MOVBU 451(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 455(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 459(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 463(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 451(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 455(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 459(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 463(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1615,14 +1646,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4fb0ea4f // sdot v15.4s, v18.16b, v16.4b[3]
-	MOVBU 467(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 471(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 475(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 479(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 467(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 471(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 475(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 479(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1632,14 +1663,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4fb0ea4b // sdot v11.4s, v18.16b, v16.4b[3]
-	MOVBU 483(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 487(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 491(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 495(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 483(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 487(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 491(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 495(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1649,14 +1680,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4fb0ea4e // sdot v14.4s, v18.16b, v16.4b[3]
-	MOVBU 499(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 503(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 507(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 511(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 499(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 503(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 507(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 511(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1666,14 +1697,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4fb0ea4d // sdot v13.4s, v18.16b, v16.4b[3]
-	MOVBU 512(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 516(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 520(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 524(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 512(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 516(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 520(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 524(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1683,14 +1714,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f8ae24f // sdot v15.4s, v18.16b, v10.4b[0]
-	MOVBU 528(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 532(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 536(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 540(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 528(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 532(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 536(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 540(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1700,14 +1731,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f8ae24b // sdot v11.4s, v18.16b, v10.4b[0]
-	MOVBU 544(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 548(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 552(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 556(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 544(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 548(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 552(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 556(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1717,14 +1748,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f8ae24e // sdot v14.4s, v18.16b, v10.4b[0]
-	MOVBU 560(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 564(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 568(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 572(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 560(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 564(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 568(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 572(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1734,14 +1765,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f8ae24d // sdot v13.4s, v18.16b, v10.4b[0]
-	MOVBU 513(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 517(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 521(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 525(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 513(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 517(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 521(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 525(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1751,14 +1782,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4faae24f // sdot v15.4s, v18.16b, v10.4b[1]
-	MOVBU 529(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 533(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 537(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 541(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 529(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 533(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 537(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 541(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1768,14 +1799,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4faae24b // sdot v11.4s, v18.16b, v10.4b[1]
-	MOVBU 545(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 549(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 553(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 557(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 545(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 549(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 553(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 557(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1785,14 +1816,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4faae24e // sdot v14.4s, v18.16b, v10.4b[1]
-	MOVBU 561(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 565(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 569(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 573(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 561(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 565(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 569(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 573(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1802,14 +1833,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4faae24d // sdot v13.4s, v18.16b, v10.4b[1]
-	MOVBU 514(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 518(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 522(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 526(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 514(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 518(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 522(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 526(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1819,14 +1850,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f8aea4f // sdot v15.4s, v18.16b, v10.4b[2]
-	MOVBU 530(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 534(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 538(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 542(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 530(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 534(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 538(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 542(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1836,14 +1867,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f8aea4b // sdot v11.4s, v18.16b, v10.4b[2]
-	MOVBU 546(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 550(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 554(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 558(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 546(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 550(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 554(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 558(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1853,14 +1884,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f8aea4e // sdot v14.4s, v18.16b, v10.4b[2]
-	MOVBU 562(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 566(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 570(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 574(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 562(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 566(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 570(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 574(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1870,14 +1901,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f8aea4d // sdot v13.4s, v18.16b, v10.4b[2]
-	MOVBU 515(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 519(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 523(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 527(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 515(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 519(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 523(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 527(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1887,14 +1918,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4faaea4f // sdot v15.4s, v18.16b, v10.4b[3]
-	MOVBU 531(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 535(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 539(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 543(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 531(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 535(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 539(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 543(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1904,14 +1935,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4faaea4b // sdot v11.4s, v18.16b, v10.4b[3]
-	MOVBU 547(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 551(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 555(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 559(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 547(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 551(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 555(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 559(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1921,14 +1952,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4faaea4e // sdot v14.4s, v18.16b, v10.4b[3]
-	MOVBU 563(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 567(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 571(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 575(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 563(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 567(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 571(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 575(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -1938,38 +1969,38 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4faaea4d // sdot v13.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc02192 // ldr q18, [x12, #128]
+	WORD $0x3dc021b2 // ldr q18, [x13, #128]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccde6 // fmla v6.4s, v15.4s, v12.4s
-	WORD $0x3dc02592 // ldr q18, [x12, #144]
+	WORD $0x3dc025b2 // ldr q18, [x13, #144]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccd67 // fmla v7.4s, v11.4s, v12.4s
-	WORD $0x3dc02992 // ldr q18, [x12, #160]
+	WORD $0x3dc029b2 // ldr q18, [x13, #160]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccdc8 // fmla v8.4s, v14.4s, v12.4s
-	WORD $0x3dc02d92 // ldr q18, [x12, #176]
+	WORD $0x3dc02db2 // ldr q18, [x13, #176]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccda9 // fmla v9.4s, v13.4s, v12.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
-	MOVBU 640(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 644(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 648(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 652(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 640(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 644(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 648(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 652(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -1979,14 +2010,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f8ae172 // sdot v18.4s, v11.16b, v10.4b[0]
-	MOVBU 656(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 660(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 664(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 668(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 656(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 660(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 664(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 668(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -1996,14 +2027,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f8ae16c // sdot v12.4s, v11.16b, v10.4b[0]
-	MOVBU 672(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 676(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 680(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 684(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 672(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 676(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 680(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 684(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2013,14 +2044,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f8ae16d // sdot v13.4s, v11.16b, v10.4b[0]
-	MOVBU 688(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 692(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 696(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 700(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 688(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 692(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 696(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 700(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2030,14 +2061,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f8ae16e // sdot v14.4s, v11.16b, v10.4b[0]
-	MOVBU 641(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 645(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 649(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 653(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 641(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 645(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 649(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 653(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2047,14 +2078,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4faae172 // sdot v18.4s, v11.16b, v10.4b[1]
-	MOVBU 657(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 661(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 665(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 669(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 657(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 661(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 665(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 669(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2064,14 +2095,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4faae16c // sdot v12.4s, v11.16b, v10.4b[1]
-	MOVBU 673(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 677(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 681(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 685(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 673(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 677(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 681(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 685(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2081,14 +2112,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4faae16d // sdot v13.4s, v11.16b, v10.4b[1]
-	MOVBU 689(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 693(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 697(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 701(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 689(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 693(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 697(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 701(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2098,14 +2129,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4faae16e // sdot v14.4s, v11.16b, v10.4b[1]
-	MOVBU 642(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 646(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 650(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 654(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 642(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 646(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 650(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 654(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2115,14 +2146,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f8ae972 // sdot v18.4s, v11.16b, v10.4b[2]
-	MOVBU 658(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 662(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 666(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 670(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 658(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 662(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 666(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 670(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2132,14 +2163,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f8ae96c // sdot v12.4s, v11.16b, v10.4b[2]
-	MOVBU 674(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 678(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 682(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 686(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 674(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 678(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 682(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 686(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2149,14 +2180,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f8ae96d // sdot v13.4s, v11.16b, v10.4b[2]
-	MOVBU 690(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 694(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 698(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 702(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 690(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 694(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 698(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 702(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2166,14 +2197,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f8ae96e // sdot v14.4s, v11.16b, v10.4b[2]
-	MOVBU 643(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 647(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 651(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 655(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 643(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 647(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 651(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 655(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2183,14 +2214,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4faae972 // sdot v18.4s, v11.16b, v10.4b[3]
-	MOVBU 659(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 663(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 667(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 671(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 659(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 663(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 667(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 671(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2200,14 +2231,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4faae96c // sdot v12.4s, v11.16b, v10.4b[3]
-	MOVBU 675(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 679(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 683(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 687(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 675(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 679(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 683(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 687(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2217,14 +2248,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4faae96d // sdot v13.4s, v11.16b, v10.4b[3]
-	MOVBU 691(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 695(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 699(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 703(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 691(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 695(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 699(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 703(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2234,14 +2265,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4faae96e // sdot v14.4s, v11.16b, v10.4b[3]
-	MOVBU 704(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 708(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 712(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 716(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 704(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 708(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 712(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 716(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2251,14 +2282,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f90e172 // sdot v18.4s, v11.16b, v16.4b[0]
-	MOVBU 720(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 724(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 728(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 732(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 720(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 724(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 728(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 732(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2268,14 +2299,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f90e16c // sdot v12.4s, v11.16b, v16.4b[0]
-	MOVBU 736(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 740(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 744(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 748(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 736(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 740(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 744(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 748(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2285,14 +2316,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f90e16d // sdot v13.4s, v11.16b, v16.4b[0]
-	MOVBU 752(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 756(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 760(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 764(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 752(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 756(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 760(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 764(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2302,14 +2333,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f90e16e // sdot v14.4s, v11.16b, v16.4b[0]
-	MOVBU 705(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 709(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 713(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 717(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 705(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 709(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 713(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 717(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2319,14 +2350,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4fb0e172 // sdot v18.4s, v11.16b, v16.4b[1]
-	MOVBU 721(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 725(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 729(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 733(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 721(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 725(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 729(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 733(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2336,14 +2367,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4fb0e16c // sdot v12.4s, v11.16b, v16.4b[1]
-	MOVBU 737(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 741(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 745(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 749(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 737(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 741(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 745(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 749(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2353,14 +2384,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4fb0e16d // sdot v13.4s, v11.16b, v16.4b[1]
-	MOVBU 753(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 757(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 761(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 765(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 753(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 757(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 761(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 765(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2370,14 +2401,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4fb0e16e // sdot v14.4s, v11.16b, v16.4b[1]
-	MOVBU 706(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 710(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 714(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 718(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 706(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 710(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 714(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 718(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2387,14 +2418,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f90e972 // sdot v18.4s, v11.16b, v16.4b[2]
-	MOVBU 722(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 726(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 730(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 734(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 722(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 726(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 730(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 734(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2404,14 +2435,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f90e96c // sdot v12.4s, v11.16b, v16.4b[2]
-	MOVBU 738(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 742(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 746(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 750(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 738(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 742(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 746(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 750(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2421,14 +2452,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f90e96d // sdot v13.4s, v11.16b, v16.4b[2]
-	MOVBU 754(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 758(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 762(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 766(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 754(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 758(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 762(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 766(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2438,14 +2469,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f90e96e // sdot v14.4s, v11.16b, v16.4b[2]
-	MOVBU 707(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 711(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 715(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 719(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 707(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 711(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 715(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 719(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2455,14 +2486,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4fb0e972 // sdot v18.4s, v11.16b, v16.4b[3]
-	MOVBU 723(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 727(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 731(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 735(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 723(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 727(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 731(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 735(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2472,14 +2503,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4fb0e96c // sdot v12.4s, v11.16b, v16.4b[3]
-	MOVBU 739(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 743(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 747(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 751(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 739(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 743(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 747(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 751(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2489,14 +2520,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4fb0e96d // sdot v13.4s, v11.16b, v16.4b[3]
-	MOVBU 755(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 759(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 763(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 767(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 755(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 759(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 763(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 767(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -2506,38 +2537,38 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4fb0e96e // sdot v14.4s, v11.16b, v16.4b[3]
-	WORD $0x3dc0318b // ldr q11, [x12, #192]
+	WORD $0x3dc031ab // ldr q11, [x13, #192]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fce46 // fmla v6.4s, v18.4s, v15.4s
-	WORD $0x3dc0358b // ldr q11, [x12, #208]
+	WORD $0x3dc035ab // ldr q11, [x13, #208]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fcd87 // fmla v7.4s, v12.4s, v15.4s
-	WORD $0x3dc0398b // ldr q11, [x12, #224]
+	WORD $0x3dc039ab // ldr q11, [x13, #224]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fcda8 // fmla v8.4s, v13.4s, v15.4s
-	WORD $0x3dc03d8b // ldr q11, [x12, #240]
+	WORD $0x3dc03dab // ldr q11, [x13, #240]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fcdc9 // fmla v9.4s, v14.4s, v15.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
-	MOVBU 832(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 836(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 840(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 844(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 832(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 836(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 840(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 844(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2547,14 +2578,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f90e18b // sdot v11.4s, v12.16b, v16.4b[0]
-	MOVBU 848(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 852(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 856(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 860(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 848(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 852(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 856(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 860(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2564,14 +2595,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f90e18f // sdot v15.4s, v12.16b, v16.4b[0]
-	MOVBU 864(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 868(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 872(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 876(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 864(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 868(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 872(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 876(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2581,14 +2612,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f90e18e // sdot v14.4s, v12.16b, v16.4b[0]
-	MOVBU 880(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 884(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 888(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 892(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 880(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 884(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 888(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 892(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2598,14 +2629,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f90e18d // sdot v13.4s, v12.16b, v16.4b[0]
-	MOVBU 833(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 837(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 841(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 845(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 833(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 837(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 841(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 845(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2615,14 +2646,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4fb0e18b // sdot v11.4s, v12.16b, v16.4b[1]
-	MOVBU 849(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 853(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 857(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 861(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 849(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 853(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 857(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 861(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2632,14 +2663,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4fb0e18f // sdot v15.4s, v12.16b, v16.4b[1]
-	MOVBU 865(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 869(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 873(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 877(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 865(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 869(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 873(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 877(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2649,14 +2680,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4fb0e18e // sdot v14.4s, v12.16b, v16.4b[1]
-	MOVBU 881(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 885(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 889(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 893(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 881(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 885(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 889(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 893(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2666,14 +2697,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4fb0e18d // sdot v13.4s, v12.16b, v16.4b[1]
-	MOVBU 834(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 838(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 842(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 846(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 834(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 838(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 842(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 846(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2683,14 +2714,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f90e98b // sdot v11.4s, v12.16b, v16.4b[2]
-	MOVBU 850(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 854(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 858(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 862(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 850(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 854(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 858(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 862(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2700,14 +2731,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f90e98f // sdot v15.4s, v12.16b, v16.4b[2]
-	MOVBU 866(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 870(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 874(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 878(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 866(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 870(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 874(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 878(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2717,14 +2748,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f90e98e // sdot v14.4s, v12.16b, v16.4b[2]
-	MOVBU 882(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 886(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 890(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 894(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 882(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 886(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 890(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 894(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2734,14 +2765,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f90e98d // sdot v13.4s, v12.16b, v16.4b[2]
-	MOVBU 835(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 839(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 843(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 847(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 835(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 839(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 843(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 847(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2751,14 +2782,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4fb0e98b // sdot v11.4s, v12.16b, v16.4b[3]
-	MOVBU 851(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 855(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 859(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 863(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 851(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 855(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 859(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 863(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2768,14 +2799,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4fb0e98f // sdot v15.4s, v12.16b, v16.4b[3]
-	MOVBU 867(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 871(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 875(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 879(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 867(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 871(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 875(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 879(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2785,14 +2816,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4fb0e98e // sdot v14.4s, v12.16b, v16.4b[3]
-	MOVBU 883(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 887(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 891(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 895(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 883(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 887(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 891(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 895(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2802,14 +2833,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4fb0e98d // sdot v13.4s, v12.16b, v16.4b[3]
-	MOVBU 896(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 900(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 904(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 908(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 896(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 900(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 904(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 908(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2819,14 +2850,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f8ae18b // sdot v11.4s, v12.16b, v10.4b[0]
-	MOVBU 912(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 916(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 920(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 924(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 912(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 916(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 920(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 924(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2836,14 +2867,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f8ae18f // sdot v15.4s, v12.16b, v10.4b[0]
-	MOVBU 928(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 932(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 936(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 940(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 928(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 932(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 936(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 940(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2853,14 +2884,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f8ae18e // sdot v14.4s, v12.16b, v10.4b[0]
-	MOVBU 944(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 948(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 952(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 956(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 944(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 948(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 952(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 956(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2870,14 +2901,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f8ae18d // sdot v13.4s, v12.16b, v10.4b[0]
-	MOVBU 897(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 901(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 905(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 909(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 897(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 901(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 905(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 909(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2887,14 +2918,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4faae18b // sdot v11.4s, v12.16b, v10.4b[1]
-	MOVBU 913(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 917(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 921(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 925(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 913(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 917(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 921(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 925(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2904,14 +2935,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4faae18f // sdot v15.4s, v12.16b, v10.4b[1]
-	MOVBU 929(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 933(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 937(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 941(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 929(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 933(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 937(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 941(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2921,14 +2952,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4faae18e // sdot v14.4s, v12.16b, v10.4b[1]
-	MOVBU 945(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 949(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 953(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 957(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 945(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 949(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 953(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 957(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2938,14 +2969,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4faae18d // sdot v13.4s, v12.16b, v10.4b[1]
-	MOVBU 898(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 902(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 906(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 910(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 898(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 902(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 906(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 910(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2955,14 +2986,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f8ae98b // sdot v11.4s, v12.16b, v10.4b[2]
-	MOVBU 914(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 918(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 922(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 926(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 914(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 918(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 922(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 926(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2972,14 +3003,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f8ae98f // sdot v15.4s, v12.16b, v10.4b[2]
-	MOVBU 930(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 934(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 938(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 942(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 930(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 934(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 938(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 942(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -2989,14 +3020,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4f8ae98e // sdot v14.4s, v12.16b, v10.4b[2]
-	MOVBU 946(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 950(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 954(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 958(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 946(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 950(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 954(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 958(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -3006,14 +3037,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4f8ae98d // sdot v13.4s, v12.16b, v10.4b[2]
-	MOVBU 899(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 903(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 907(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 911(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 899(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 903(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 907(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 911(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -3023,14 +3054,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4faae98b // sdot v11.4s, v12.16b, v10.4b[3]
-	MOVBU 915(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 919(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 923(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 927(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 915(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 919(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 923(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 927(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -3040,14 +3071,14 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4faae98f // sdot v15.4s, v12.16b, v10.4b[3]
-	MOVBU 931(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 935(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 939(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 943(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 931(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 935(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 939(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 943(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e92398c // zip1 v12.4s, v12.4s, v18.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -3057,14 +3088,14 @@ loop9:
 	WORD $0x6e341d8c // eor v12.16b, v12.16b, v20.16b
 	WORD $0x6e34858c // sub v12.16b, v12.16b, v20.16b
 	WORD $0x4faae98e // sdot v14.4s, v12.16b, v10.4b[3]
-	MOVBU 947(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 951(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 955(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 959(R2), R14
-	FMOVS (R13)(R14<<2), F18
+	MOVBU 947(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 951(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 955(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 959(R2), R15
+	FMOVS (R14)(R15<<2), F18
 	WORD $0x4e94398c // zip1 v12.4s, v12.4s, v20.4s
 	WORD $0x4e923a73 // zip1 v19.4s, v19.4s, v18.4s
 	WORD $0x4ed3398c // zip1 v12.2d, v12.2d, v19.2d
@@ -3074,38 +3105,38 @@ loop9:
 	WORD $0x6e321d8c // eor v12.16b, v12.16b, v18.16b
 	WORD $0x6e32858c // sub v12.16b, v12.16b, v18.16b
 	WORD $0x4faae98d // sdot v13.4s, v12.16b, v10.4b[3]
-	WORD $0x3dc0418c // ldr q12, [x12, #256]
+	WORD $0x3dc041ac // ldr q12, [x13, #256]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cd66 // fmla v6.4s, v11.4s, v18.4s
-	WORD $0x3dc0458c // ldr q12, [x12, #272]
+	WORD $0x3dc045ac // ldr q12, [x13, #272]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cde7 // fmla v7.4s, v15.4s, v18.4s
-	WORD $0x3dc0498c // ldr q12, [x12, #288]
+	WORD $0x3dc049ac // ldr q12, [x13, #288]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cdc8 // fmla v8.4s, v14.4s, v18.4s
-	WORD $0x3dc04d8c // ldr q12, [x12, #304]
+	WORD $0x3dc04dac // ldr q12, [x13, #304]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f919192 // fmul v18.4s, v12.4s, v17.s[0]
 	WORD $0x4e32cda9 // fmla v9.4s, v13.4s, v18.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
-	MOVBU 1024(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1028(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1032(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1036(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1024(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1028(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1032(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1036(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3115,14 +3146,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f8ae1ec // sdot v12.4s, v15.16b, v10.4b[0]
-	MOVBU 1040(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1044(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1048(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1052(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1040(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1044(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1048(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1052(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3132,14 +3163,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f8ae1f2 // sdot v18.4s, v15.16b, v10.4b[0]
-	MOVBU 1056(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1060(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1064(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1068(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1056(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1060(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1064(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1068(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3149,14 +3180,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f8ae1ed // sdot v13.4s, v15.16b, v10.4b[0]
-	MOVBU 1072(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1076(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1080(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1084(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1072(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1076(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1080(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1084(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3166,14 +3197,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f8ae1ee // sdot v14.4s, v15.16b, v10.4b[0]
-	MOVBU 1025(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1029(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1033(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1037(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1025(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1029(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1033(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1037(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3183,14 +3214,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4faae1ec // sdot v12.4s, v15.16b, v10.4b[1]
-	MOVBU 1041(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1045(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1049(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1053(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1041(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1045(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1049(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1053(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3200,14 +3231,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4faae1f2 // sdot v18.4s, v15.16b, v10.4b[1]
-	MOVBU 1057(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1061(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1065(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1069(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1057(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1061(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1065(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1069(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3217,14 +3248,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4faae1ed // sdot v13.4s, v15.16b, v10.4b[1]
-	MOVBU 1073(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1077(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1081(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1085(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1073(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1077(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1081(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1085(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3234,14 +3265,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4faae1ee // sdot v14.4s, v15.16b, v10.4b[1]
-	MOVBU 1026(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1030(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1034(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1038(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1026(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1030(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1034(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1038(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3251,14 +3282,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f8ae9ec // sdot v12.4s, v15.16b, v10.4b[2]
-	MOVBU 1042(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1046(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1050(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1054(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1042(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1046(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1050(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1054(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3268,14 +3299,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f8ae9f2 // sdot v18.4s, v15.16b, v10.4b[2]
-	MOVBU 1058(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1062(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1066(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1070(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1058(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1062(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1066(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1070(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3285,14 +3316,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f8ae9ed // sdot v13.4s, v15.16b, v10.4b[2]
-	MOVBU 1074(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1078(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1082(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1086(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1074(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1078(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1082(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1086(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3302,14 +3333,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f8ae9ee // sdot v14.4s, v15.16b, v10.4b[2]
-	MOVBU 1027(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1031(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1035(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1039(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1027(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1031(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1035(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1039(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3319,14 +3350,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4faae9ec // sdot v12.4s, v15.16b, v10.4b[3]
-	MOVBU 1043(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1047(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1051(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1055(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1043(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1047(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1051(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1055(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3336,14 +3367,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
-	MOVBU 1059(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1063(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1067(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1071(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1059(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1063(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1067(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1071(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3353,14 +3384,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4faae9ed // sdot v13.4s, v15.16b, v10.4b[3]
-	MOVBU 1075(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1079(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1083(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1087(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1075(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1079(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1083(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1087(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3370,14 +3401,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4faae9ee // sdot v14.4s, v15.16b, v10.4b[3]
-	MOVBU 1088(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1092(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1096(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1100(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1088(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1092(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1096(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1100(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3387,14 +3418,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f90e1ec // sdot v12.4s, v15.16b, v16.4b[0]
-	MOVBU 1104(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1108(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1112(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1116(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1104(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1108(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1112(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1116(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3404,14 +3435,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f90e1f2 // sdot v18.4s, v15.16b, v16.4b[0]
-	MOVBU 1120(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1124(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1128(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1132(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1120(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1124(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1128(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1132(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3421,14 +3452,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f90e1ed // sdot v13.4s, v15.16b, v16.4b[0]
-	MOVBU 1136(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1140(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1144(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1148(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1136(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1140(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1144(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1148(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3438,14 +3469,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f90e1ee // sdot v14.4s, v15.16b, v16.4b[0]
-	MOVBU 1089(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1093(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1097(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1101(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1089(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1093(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1097(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1101(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3455,14 +3486,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4fb0e1ec // sdot v12.4s, v15.16b, v16.4b[1]
-	MOVBU 1105(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1109(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1113(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1117(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1105(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1109(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1113(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1117(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3472,14 +3503,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4fb0e1f2 // sdot v18.4s, v15.16b, v16.4b[1]
-	MOVBU 1121(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1125(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1129(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1133(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1121(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1125(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1129(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1133(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3489,14 +3520,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4fb0e1ed // sdot v13.4s, v15.16b, v16.4b[1]
-	MOVBU 1137(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1141(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1145(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1149(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1137(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1141(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1145(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1149(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3506,14 +3537,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4fb0e1ee // sdot v14.4s, v15.16b, v16.4b[1]
-	MOVBU 1090(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1094(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1098(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1102(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1090(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1094(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1098(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1102(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3523,14 +3554,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f90e9ec // sdot v12.4s, v15.16b, v16.4b[2]
-	MOVBU 1106(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1110(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1114(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1118(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1106(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1110(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1114(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1118(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3540,14 +3571,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f90e9f2 // sdot v18.4s, v15.16b, v16.4b[2]
-	MOVBU 1122(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1126(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1130(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1134(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1122(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1126(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1130(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1134(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3557,14 +3588,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4f90e9ed // sdot v13.4s, v15.16b, v16.4b[2]
-	MOVBU 1138(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1142(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1146(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1150(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1138(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1142(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1146(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1150(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3574,14 +3605,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4f90e9ee // sdot v14.4s, v15.16b, v16.4b[2]
-	MOVBU 1091(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1095(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1099(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1103(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1091(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1095(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1099(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1103(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3591,14 +3622,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4fb0e9ec // sdot v12.4s, v15.16b, v16.4b[3]
-	MOVBU 1107(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1111(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1115(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1119(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1107(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1111(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1115(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1119(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3608,14 +3639,14 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4fb0e9f2 // sdot v18.4s, v15.16b, v16.4b[3]
-	MOVBU 1123(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1127(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1131(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1135(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1123(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1127(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1131(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1135(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8b39ef // zip1 v15.4s, v15.4s, v11.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3625,14 +3656,14 @@ loop9:
 	WORD $0x6e341def // eor v15.16b, v15.16b, v20.16b
 	WORD $0x6e3485ef // sub v15.16b, v15.16b, v20.16b
 	WORD $0x4fb0e9ed // sdot v13.4s, v15.16b, v16.4b[3]
-	MOVBU 1139(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1143(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1147(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1151(R2), R14
-	FMOVS (R13)(R14<<2), F11
+	MOVBU 1139(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1143(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1147(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1151(R2), R15
+	FMOVS (R14)(R15<<2), F11
 	WORD $0x4e9439ef // zip1 v15.4s, v15.4s, v20.4s
 	WORD $0x4e8b3a73 // zip1 v19.4s, v19.4s, v11.4s
 	WORD $0x4ed339ef // zip1 v15.2d, v15.2d, v19.2d
@@ -3642,38 +3673,38 @@ loop9:
 	WORD $0x6e2b1def // eor v15.16b, v15.16b, v11.16b
 	WORD $0x6e2b85ef // sub v15.16b, v15.16b, v11.16b
 	WORD $0x4fb0e9ee // sdot v14.4s, v15.16b, v16.4b[3]
-	WORD $0x3dc0518f // ldr q15, [x12, #320]
+	WORD $0x3dc051af // ldr q15, [x13, #320]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bcd86 // fmla v6.4s, v12.4s, v11.4s
-	WORD $0x3dc0558f // ldr q15, [x12, #336]
+	WORD $0x3dc055af // ldr q15, [x13, #336]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bce47 // fmla v7.4s, v18.4s, v11.4s
-	WORD $0x3dc0598f // ldr q15, [x12, #352]
+	WORD $0x3dc059af // ldr q15, [x13, #352]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
-	WORD $0x3dc05d8f // ldr q15, [x12, #368]
+	WORD $0x3dc05daf // ldr q15, [x13, #368]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9191eb // fmul v11.4s, v15.4s, v17.s[0]
 	WORD $0x4e2bcdc9 // fmla v9.4s, v14.4s, v11.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
-	MOVBU 1216(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1220(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1224(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1228(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1216(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1220(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1224(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1228(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3683,14 +3714,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f90e24f // sdot v15.4s, v18.16b, v16.4b[0]
-	MOVBU 1232(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1236(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1240(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1244(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1232(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1236(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1240(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1244(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3700,14 +3731,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f90e24b // sdot v11.4s, v18.16b, v16.4b[0]
-	MOVBU 1248(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1252(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1256(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1260(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1248(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1252(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1256(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1260(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3717,14 +3748,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f90e24e // sdot v14.4s, v18.16b, v16.4b[0]
-	MOVBU 1264(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1268(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1272(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1276(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1264(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1268(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1272(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1276(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3734,14 +3765,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f90e24d // sdot v13.4s, v18.16b, v16.4b[0]
-	MOVBU 1217(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1221(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1225(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1229(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1217(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1221(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1225(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1229(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3751,14 +3782,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4fb0e24f // sdot v15.4s, v18.16b, v16.4b[1]
-	MOVBU 1233(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1237(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1241(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1245(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1233(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1237(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1241(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1245(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3768,14 +3799,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4fb0e24b // sdot v11.4s, v18.16b, v16.4b[1]
-	MOVBU 1249(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1253(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1257(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1261(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1249(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1253(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1257(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1261(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3785,14 +3816,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4fb0e24e // sdot v14.4s, v18.16b, v16.4b[1]
-	MOVBU 1265(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1269(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1273(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1277(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1265(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1269(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1273(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1277(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3802,14 +3833,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4fb0e24d // sdot v13.4s, v18.16b, v16.4b[1]
-	MOVBU 1218(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1222(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1226(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1230(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1218(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1222(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1226(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1230(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3819,14 +3850,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f90ea4f // sdot v15.4s, v18.16b, v16.4b[2]
-	MOVBU 1234(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1238(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1242(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1246(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1234(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1238(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1242(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1246(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3836,14 +3867,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f90ea4b // sdot v11.4s, v18.16b, v16.4b[2]
-	MOVBU 1250(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1254(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1258(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1262(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1250(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1254(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1258(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1262(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3853,14 +3884,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f90ea4e // sdot v14.4s, v18.16b, v16.4b[2]
-	MOVBU 1266(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1270(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1274(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1278(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1266(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1270(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1274(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1278(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3870,14 +3901,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f90ea4d // sdot v13.4s, v18.16b, v16.4b[2]
-	MOVBU 1219(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1223(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1227(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1231(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1219(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1223(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1227(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1231(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3887,14 +3918,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4fb0ea4f // sdot v15.4s, v18.16b, v16.4b[3]
-	MOVBU 1235(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1239(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1243(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1247(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1235(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1239(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1243(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1247(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3904,14 +3935,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4fb0ea4b // sdot v11.4s, v18.16b, v16.4b[3]
-	MOVBU 1251(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1255(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1259(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1263(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1251(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1255(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1259(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1263(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3921,14 +3952,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4fb0ea4e // sdot v14.4s, v18.16b, v16.4b[3]
-	MOVBU 1267(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1271(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1275(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1279(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1267(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1271(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1275(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1279(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3938,14 +3969,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4fb0ea4d // sdot v13.4s, v18.16b, v16.4b[3]
-	MOVBU 1280(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1284(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1288(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1292(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1280(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1284(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1288(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1292(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3955,14 +3986,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f8ae24f // sdot v15.4s, v18.16b, v10.4b[0]
-	MOVBU 1296(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1300(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1304(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1308(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1296(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1300(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1304(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1308(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3972,14 +4003,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f8ae24b // sdot v11.4s, v18.16b, v10.4b[0]
-	MOVBU 1312(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1316(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1320(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1324(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1312(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1316(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1320(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1324(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -3989,14 +4020,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f8ae24e // sdot v14.4s, v18.16b, v10.4b[0]
-	MOVBU 1328(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1332(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1336(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1340(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1328(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1332(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1336(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1340(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4006,14 +4037,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f8ae24d // sdot v13.4s, v18.16b, v10.4b[0]
-	MOVBU 1281(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1285(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1289(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1293(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1281(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1285(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1289(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1293(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4023,14 +4054,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4faae24f // sdot v15.4s, v18.16b, v10.4b[1]
-	MOVBU 1297(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1301(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1305(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1309(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1297(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1301(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1305(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1309(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4040,14 +4071,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4faae24b // sdot v11.4s, v18.16b, v10.4b[1]
-	MOVBU 1313(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1317(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1321(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1325(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1313(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1317(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1321(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1325(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4057,14 +4088,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4faae24e // sdot v14.4s, v18.16b, v10.4b[1]
-	MOVBU 1329(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1333(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1337(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1341(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1329(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1333(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1337(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1341(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4074,14 +4105,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4faae24d // sdot v13.4s, v18.16b, v10.4b[1]
-	MOVBU 1282(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1286(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1290(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1294(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1282(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1286(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1290(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1294(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4091,14 +4122,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f8aea4f // sdot v15.4s, v18.16b, v10.4b[2]
-	MOVBU 1298(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1302(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1306(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1310(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1298(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1302(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1306(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1310(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4108,14 +4139,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f8aea4b // sdot v11.4s, v18.16b, v10.4b[2]
-	MOVBU 1314(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1318(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1322(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1326(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1314(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1318(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1322(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1326(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4125,14 +4156,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4f8aea4e // sdot v14.4s, v18.16b, v10.4b[2]
-	MOVBU 1330(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1334(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1338(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1342(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1330(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1334(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1338(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1342(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4142,14 +4173,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4f8aea4d // sdot v13.4s, v18.16b, v10.4b[2]
-	MOVBU 1283(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1287(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1291(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1295(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1283(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1287(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1291(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1295(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4159,14 +4190,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4faaea4f // sdot v15.4s, v18.16b, v10.4b[3]
-	MOVBU 1299(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1303(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1307(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1311(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1299(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1303(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1307(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1311(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4176,14 +4207,14 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4faaea4b // sdot v11.4s, v18.16b, v10.4b[3]
-	MOVBU 1315(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1319(R2), R14
-	FMOVS (R13)(R14<<2), F12
-	MOVBU 1323(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1327(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1315(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1319(R2), R15
+	FMOVS (R14)(R15<<2), F12
+	MOVBU 1323(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1327(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8c3a52 // zip1 v18.4s, v18.4s, v12.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4193,14 +4224,14 @@ loop9:
 	WORD $0x6e341e52 // eor v18.16b, v18.16b, v20.16b
 	WORD $0x6e348652 // sub v18.16b, v18.16b, v20.16b
 	WORD $0x4faaea4e // sdot v14.4s, v18.16b, v10.4b[3]
-	MOVBU 1331(R2), R14
-	FMOVS (R13)(R14<<2), F18
-	MOVBU 1335(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1339(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1343(R2), R14
-	FMOVS (R13)(R14<<2), F12
+	MOVBU 1331(R2), R15
+	FMOVS (R14)(R15<<2), F18
+	MOVBU 1335(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1339(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1343(R2), R15
+	FMOVS (R14)(R15<<2), F12
 	WORD $0x4e943a52 // zip1 v18.4s, v18.4s, v20.4s
 	WORD $0x4e8c3a73 // zip1 v19.4s, v19.4s, v12.4s
 	WORD $0x4ed33a52 // zip1 v18.2d, v18.2d, v19.2d
@@ -4210,38 +4241,38 @@ loop9:
 	WORD $0x6e2c1e52 // eor v18.16b, v18.16b, v12.16b
 	WORD $0x6e2c8652 // sub v18.16b, v18.16b, v12.16b
 	WORD $0x4faaea4d // sdot v13.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc06192 // ldr q18, [x12, #384]
+	WORD $0x3dc061b2 // ldr q18, [x13, #384]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccde6 // fmla v6.4s, v15.4s, v12.4s
-	WORD $0x3dc06592 // ldr q18, [x12, #400]
+	WORD $0x3dc065b2 // ldr q18, [x13, #400]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccd67 // fmla v7.4s, v11.4s, v12.4s
-	WORD $0x3dc06992 // ldr q18, [x12, #416]
+	WORD $0x3dc069b2 // ldr q18, [x13, #416]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccdc8 // fmla v8.4s, v14.4s, v12.4s
-	WORD $0x3dc06d92 // ldr q18, [x12, #432]
+	WORD $0x3dc06db2 // ldr q18, [x13, #432]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91924c // fmul v12.4s, v18.4s, v17.s[0]
 	WORD $0x4e2ccda9 // fmla v9.4s, v13.4s, v12.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
-	MOVBU 1408(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1412(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1416(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1420(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1408(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1412(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1416(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1420(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4251,14 +4282,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f8ae172 // sdot v18.4s, v11.16b, v10.4b[0]
-	MOVBU 1424(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1428(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1432(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1436(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1424(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1428(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1432(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1436(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4268,14 +4299,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f8ae16c // sdot v12.4s, v11.16b, v10.4b[0]
-	MOVBU 1440(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1444(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1448(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1452(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1440(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1444(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1448(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1452(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4285,14 +4316,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f8ae16d // sdot v13.4s, v11.16b, v10.4b[0]
-	MOVBU 1456(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1460(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1464(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1468(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1456(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1460(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1464(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1468(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4302,14 +4333,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f8ae16e // sdot v14.4s, v11.16b, v10.4b[0]
-	MOVBU 1409(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1413(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1417(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1421(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1409(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1413(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1417(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1421(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4319,14 +4350,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4faae172 // sdot v18.4s, v11.16b, v10.4b[1]
-	MOVBU 1425(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1429(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1433(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1437(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1425(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1429(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1433(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1437(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4336,14 +4367,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4faae16c // sdot v12.4s, v11.16b, v10.4b[1]
-	MOVBU 1441(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1445(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1449(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1453(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1441(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1445(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1449(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1453(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4353,14 +4384,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4faae16d // sdot v13.4s, v11.16b, v10.4b[1]
-	MOVBU 1457(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1461(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1465(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1469(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1457(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1461(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1465(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1469(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4370,14 +4401,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4faae16e // sdot v14.4s, v11.16b, v10.4b[1]
-	MOVBU 1410(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1414(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1418(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1422(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1410(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1414(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1418(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1422(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4387,14 +4418,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f8ae972 // sdot v18.4s, v11.16b, v10.4b[2]
-	MOVBU 1426(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1430(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1434(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1438(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1426(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1430(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1434(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1438(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4404,14 +4435,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f8ae96c // sdot v12.4s, v11.16b, v10.4b[2]
-	MOVBU 1442(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1446(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1450(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1454(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1442(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1446(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1450(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1454(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4421,14 +4452,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f8ae96d // sdot v13.4s, v11.16b, v10.4b[2]
-	MOVBU 1458(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1462(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1466(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1470(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1458(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1462(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1466(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1470(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4438,14 +4469,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f8ae96e // sdot v14.4s, v11.16b, v10.4b[2]
-	MOVBU 1411(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1415(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1419(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1423(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1411(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1415(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1419(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1423(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4455,14 +4486,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4faae972 // sdot v18.4s, v11.16b, v10.4b[3]
-	MOVBU 1427(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1431(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1435(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1439(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1427(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1431(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1435(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1439(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4472,14 +4503,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4faae96c // sdot v12.4s, v11.16b, v10.4b[3]
-	MOVBU 1443(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1447(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1451(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1455(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1443(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1447(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1451(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1455(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4489,14 +4520,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4faae96d // sdot v13.4s, v11.16b, v10.4b[3]
-	MOVBU 1459(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1463(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1467(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1471(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1459(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1463(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1467(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1471(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4506,14 +4537,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4faae96e // sdot v14.4s, v11.16b, v10.4b[3]
-	MOVBU 1472(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1476(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1480(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1484(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1472(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1476(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1480(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1484(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4523,14 +4554,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f90e172 // sdot v18.4s, v11.16b, v16.4b[0]
-	MOVBU 1488(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1492(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1496(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1500(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1488(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1492(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1496(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1500(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4540,14 +4571,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f90e16c // sdot v12.4s, v11.16b, v16.4b[0]
-	MOVBU 1504(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1508(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1512(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1516(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1504(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1508(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1512(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1516(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4557,14 +4588,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f90e16d // sdot v13.4s, v11.16b, v16.4b[0]
-	MOVBU 1520(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1524(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1528(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1532(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1520(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1524(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1528(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1532(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4574,14 +4605,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f90e16e // sdot v14.4s, v11.16b, v16.4b[0]
-	MOVBU 1473(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1477(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1481(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1485(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1473(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1477(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1481(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1485(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4591,14 +4622,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4fb0e172 // sdot v18.4s, v11.16b, v16.4b[1]
-	MOVBU 1489(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1493(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1497(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1501(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1489(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1493(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1497(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1501(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4608,14 +4639,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4fb0e16c // sdot v12.4s, v11.16b, v16.4b[1]
-	MOVBU 1505(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1509(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1513(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1517(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1505(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1509(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1513(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1517(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4625,14 +4656,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4fb0e16d // sdot v13.4s, v11.16b, v16.4b[1]
-	MOVBU 1521(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1525(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1529(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1533(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1521(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1525(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1529(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1533(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4642,14 +4673,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4fb0e16e // sdot v14.4s, v11.16b, v16.4b[1]
-	MOVBU 1474(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1478(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1482(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1486(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1474(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1478(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1482(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1486(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4659,14 +4690,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f90e972 // sdot v18.4s, v11.16b, v16.4b[2]
-	MOVBU 1490(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1494(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1498(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1502(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1490(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1494(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1498(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1502(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4676,14 +4707,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f90e96c // sdot v12.4s, v11.16b, v16.4b[2]
-	MOVBU 1506(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1510(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1514(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1518(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1506(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1510(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1514(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1518(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4693,14 +4724,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4f90e96d // sdot v13.4s, v11.16b, v16.4b[2]
-	MOVBU 1522(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1526(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1530(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1534(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1522(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1526(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1530(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1534(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4710,14 +4741,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4f90e96e // sdot v14.4s, v11.16b, v16.4b[2]
-	MOVBU 1475(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1479(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1483(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1487(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1475(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1479(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1483(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1487(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4727,14 +4758,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4fb0e972 // sdot v18.4s, v11.16b, v16.4b[3]
-	MOVBU 1491(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1495(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1499(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1503(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1491(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1495(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1499(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1503(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4744,14 +4775,14 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4fb0e96c // sdot v12.4s, v11.16b, v16.4b[3]
-	MOVBU 1507(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1511(R2), R14
-	FMOVS (R13)(R14<<2), F15
-	MOVBU 1515(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1519(R2), R14
-	FMOVS (R13)(R14<<2), F20
+	MOVBU 1507(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1511(R2), R15
+	FMOVS (R14)(R15<<2), F15
+	MOVBU 1515(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1519(R2), R15
+	FMOVS (R14)(R15<<2), F20
 	WORD $0x4e8f396b // zip1 v11.4s, v11.4s, v15.4s
 	WORD $0x4e943a73 // zip1 v19.4s, v19.4s, v20.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4761,14 +4792,14 @@ loop9:
 	WORD $0x6e341d6b // eor v11.16b, v11.16b, v20.16b
 	WORD $0x6e34856b // sub v11.16b, v11.16b, v20.16b
 	WORD $0x4fb0e96d // sdot v13.4s, v11.16b, v16.4b[3]
-	MOVBU 1523(R2), R14
-	FMOVS (R13)(R14<<2), F11
-	MOVBU 1527(R2), R14
-	FMOVS (R13)(R14<<2), F20
-	MOVBU 1531(R2), R14
-	FMOVS (R13)(R14<<2), F19
-	MOVBU 1535(R2), R14
-	FMOVS (R13)(R14<<2), F15
+	MOVBU 1523(R2), R15
+	FMOVS (R14)(R15<<2), F11
+	MOVBU 1527(R2), R15
+	FMOVS (R14)(R15<<2), F20
+	MOVBU 1531(R2), R15
+	FMOVS (R14)(R15<<2), F19
+	MOVBU 1535(R2), R15
+	FMOVS (R14)(R15<<2), F15
 	WORD $0x4e94396b // zip1 v11.4s, v11.4s, v20.4s
 	WORD $0x4e8f3a73 // zip1 v19.4s, v19.4s, v15.4s
 	WORD $0x4ed3396b // zip1 v11.2d, v11.2d, v19.2d
@@ -4778,19 +4809,19 @@ loop9:
 	WORD $0x6e2f1d6b // eor v11.16b, v11.16b, v15.16b
 	WORD $0x6e2f856b // sub v11.16b, v11.16b, v15.16b
 	WORD $0x4fb0e96e // sdot v14.4s, v11.16b, v16.4b[3]
-	WORD $0x3dc0718b // ldr q11, [x12, #448]
+	WORD $0x3dc071ab // ldr q11, [x13, #448]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fce46 // fmla v6.4s, v18.4s, v15.4s
-	WORD $0x3dc0758b // ldr q11, [x12, #464]
+	WORD $0x3dc075ab // ldr q11, [x13, #464]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fcd87 // fmla v7.4s, v12.4s, v15.4s
-	WORD $0x3dc0798b // ldr q11, [x12, #480]
+	WORD $0x3dc079ab // ldr q11, [x13, #480]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fcda8 // fmla v8.4s, v13.4s, v15.4s
-	WORD $0x3dc07d8b // ldr q11, [x12, #496]
+	WORD $0x3dc07dab // ldr q11, [x13, #496]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f91916f // fmul v15.4s, v11.4s, v17.s[0]
 	WORD $0x4e2fcdc9 // fmla v9.4s, v14.4s, v15.4s
@@ -4798,11 +4829,11 @@ loop9:
 	ADD $1600, R2
 	SUB $1, R10
 	CBNZ R10, loop9
-	MOVD R7, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -4820,25 +4851,26 @@ TEXT ·Gemv_iq3_xxsx16_q8x_16x2_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R13
-	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_1<>(SB), R14
-	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_2<>(SB), R15
-	WORD $0x3dc001e0 // ldr q0, [x15]
-	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_3<>(SB), R15
-	WORD $0x3dc001e1 // ldr q1, [x15]
-	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_4<>(SB), R15
-	WORD $0x3dc001e2 // ldr q2, [x15]
-	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_5<>(SB), R15
-	WORD $0x3dc001e3 // ldr q3, [x15]
-	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_6<>(SB), R15
-	WORD $0x3dc001e4 // ldr q4, [x15]
-	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_7<>(SB), R15
-	WORD $0x3dc001e5 // ldr q5, [x15]
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R14
+	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_1<>(SB), R15
+	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_2<>(SB), R16
+	WORD $0x3dc00200 // ldr q0, [x16]
+	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_3<>(SB), R16
+	WORD $0x3dc00201 // ldr q1, [x16]
+	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_4<>(SB), R16
+	WORD $0x3dc00202 // ldr q2, [x16]
+	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_5<>(SB), R16
+	WORD $0x3dc00203 // ldr q3, [x16]
+	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_6<>(SB), R16
+	WORD $0x3dc00204 // ldr q4, [x16]
+	MOVD $Gemv_iq3_xxsx16_q8x_16x2_dotprod_7<>(SB), R16
+	WORD $0x3dc00205 // ldr q5, [x16]
 loop8:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e406 // movi v6.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
@@ -4849,236 +4881,266 @@ loop8:
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 loop9:
+	CBZ R11, near10
+	ADD R11, R1, R16
+	PRFM 0(R16), PLDL1STRM
+	ADD R11, R2, R16
+	PRFM 0(R16), PLDL1STRM
+	PRFM 64(R16), PLDL1STRM
+	PRFM 128(R16), PLDL1STRM
+	PRFM 192(R16), PLDL1STRM
+	PRFM 256(R16), PLDL1STRM
+	PRFM 320(R16), PLDL1STRM
+	PRFM 384(R16), PLDL1STRM
+	PRFM 448(R16), PLDL1STRM
+	PRFM 512(R16), PLDL1STRM
+	PRFM 576(R16), PLDL1STRM
+	PRFM 640(R16), PLDL1STRM
+	PRFM 704(R16), PLDL1STRM
+	PRFM 768(R16), PLDL1STRM
+	PRFM 832(R16), PLDL1STRM
+	PRFM 896(R16), PLDL1STRM
+	PRFM 960(R16), PLDL1STRM
+	PRFM 1024(R16), PLDL1STRM
+	PRFM 1088(R16), PLDL1STRM
+	PRFM 1152(R16), PLDL1STRM
+	PRFM 1216(R16), PLDL1STRM
+	PRFM 1280(R16), PLDL1STRM
+	PRFM 1344(R16), PLDL1STRM
+	PRFM 1408(R16), PLDL1STRM
+	PRFM 1472(R16), PLDL1STRM
+	PRFM 1536(R16), PLDL1STRM
+near10:
 	WORD $0x3dc0002e // ldr q14, [x1]
 	WORD $0x3dc0042f // ldr q15, [x1, #16]
 	WORD $0x0e2179d0 // fcvtl v16.4s, v14.4h
 	WORD $0x4e2179d1 // fcvtl2 v17.4s, v14.8h
 	WORD $0x0e2179f2 // fcvtl v18.4s, v15.4h
 	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	MOVW $0x3e800000, R15
-	WORD $0x4e040def // dup v15.4s, w15
+	MOVW $0x3e800000, R16
+	WORD $0x4e040e0f // dup v15.4s, w16
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
 	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
 	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	MOVW $0x0000001e, R15
-	WORD $0x4e040df4 // dup v20.4s, w15
-	MOVW $0x00000001, R15
-	WORD $0x4e040df5 // dup v21.4s, w15
+	MOVW $0x0000001e, R16
+	WORD $0x4e040e14 // dup v20.4s, w16
+	MOVW $0x00000001, R16
+	WORD $0x4e040e15 // dup v21.4s, w16
 	WORD $0x3dc0004f // ldr q15, [x2]
 	WORD $0x4f2155ee // shl v14.4s, v15.4s, #1
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8001ae // str q14, [x13]
+	WORD $0x3d8001ce // str q14, [x14]
 	WORD $0x6f3d05ee // ushr v14.4s, v15.4s, #3
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8011ae // str q14, [x13, #64]
+	WORD $0x3d8011ce // str q14, [x14, #64]
 	WORD $0x6f3905ee // ushr v14.4s, v15.4s, #7
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8021ae // str q14, [x13, #128]
+	WORD $0x3d8021ce // str q14, [x14, #128]
 	WORD $0x6f3505ee // ushr v14.4s, v15.4s, #11
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8031ae // str q14, [x13, #192]
+	WORD $0x3d8031ce // str q14, [x14, #192]
 	WORD $0x6f3105ee // ushr v14.4s, v15.4s, #15
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8041ae // str q14, [x13, #256]
+	WORD $0x3d8041ce // str q14, [x14, #256]
 	WORD $0x6f2d05ee // ushr v14.4s, v15.4s, #19
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8051ae // str q14, [x13, #320]
+	WORD $0x3d8051ce // str q14, [x14, #320]
 	WORD $0x6f2905ee // ushr v14.4s, v15.4s, #23
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8061ae // str q14, [x13, #384]
+	WORD $0x3d8061ce // str q14, [x14, #384]
 	WORD $0x6f2505ee // ushr v14.4s, v15.4s, #27
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x3d8071ae // str q14, [x13, #448]
+	WORD $0x3d8071ce // str q14, [x14, #448]
 	WORD $0x3dc0044f // ldr q15, [x2, #16]
 	WORD $0x4f2155ee // shl v14.4s, v15.4s, #1
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8005ae // str q14, [x13, #16]
+	WORD $0x3d8005ce // str q14, [x14, #16]
 	WORD $0x6f3d05ee // ushr v14.4s, v15.4s, #3
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8015ae // str q14, [x13, #80]
+	WORD $0x3d8015ce // str q14, [x14, #80]
 	WORD $0x6f3905ee // ushr v14.4s, v15.4s, #7
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8025ae // str q14, [x13, #144]
+	WORD $0x3d8025ce // str q14, [x14, #144]
 	WORD $0x6f3505ee // ushr v14.4s, v15.4s, #11
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8035ae // str q14, [x13, #208]
+	WORD $0x3d8035ce // str q14, [x14, #208]
 	WORD $0x6f3105ee // ushr v14.4s, v15.4s, #15
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8045ae // str q14, [x13, #272]
+	WORD $0x3d8045ce // str q14, [x14, #272]
 	WORD $0x6f2d05ee // ushr v14.4s, v15.4s, #19
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8055ae // str q14, [x13, #336]
+	WORD $0x3d8055ce // str q14, [x14, #336]
 	WORD $0x6f2905ee // ushr v14.4s, v15.4s, #23
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8065ae // str q14, [x13, #400]
+	WORD $0x3d8065ce // str q14, [x14, #400]
 	WORD $0x6f2505ee // ushr v14.4s, v15.4s, #27
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3d8075ae // str q14, [x13, #464]
+	WORD $0x3d8075ce // str q14, [x14, #464]
 	WORD $0x3dc0084f // ldr q15, [x2, #32]
 	WORD $0x4f2155ee // shl v14.4s, v15.4s, #1
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8009ae // str q14, [x13, #32]
+	WORD $0x3d8009ce // str q14, [x14, #32]
 	WORD $0x6f3d05ee // ushr v14.4s, v15.4s, #3
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8019ae // str q14, [x13, #96]
+	WORD $0x3d8019ce // str q14, [x14, #96]
 	WORD $0x6f3905ee // ushr v14.4s, v15.4s, #7
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8029ae // str q14, [x13, #160]
+	WORD $0x3d8029ce // str q14, [x14, #160]
 	WORD $0x6f3505ee // ushr v14.4s, v15.4s, #11
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8039ae // str q14, [x13, #224]
+	WORD $0x3d8039ce // str q14, [x14, #224]
 	WORD $0x6f3105ee // ushr v14.4s, v15.4s, #15
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8049ae // str q14, [x13, #288]
+	WORD $0x3d8049ce // str q14, [x14, #288]
 	WORD $0x6f2d05ee // ushr v14.4s, v15.4s, #19
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8059ae // str q14, [x13, #352]
+	WORD $0x3d8059ce // str q14, [x14, #352]
 	WORD $0x6f2905ee // ushr v14.4s, v15.4s, #23
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8069ae // str q14, [x13, #416]
+	WORD $0x3d8069ce // str q14, [x14, #416]
 	WORD $0x6f2505ee // ushr v14.4s, v15.4s, #27
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x3d8079ae // str q14, [x13, #480]
+	WORD $0x3d8079ce // str q14, [x14, #480]
 	WORD $0x3dc00c4f // ldr q15, [x2, #48]
 	WORD $0x4f2155ee // shl v14.4s, v15.4s, #1
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d800dae // str q14, [x13, #48]
+	WORD $0x3d800dce // str q14, [x14, #48]
 	WORD $0x6f3d05ee // ushr v14.4s, v15.4s, #3
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d801dae // str q14, [x13, #112]
+	WORD $0x3d801dce // str q14, [x14, #112]
 	WORD $0x6f3905ee // ushr v14.4s, v15.4s, #7
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d802dae // str q14, [x13, #176]
+	WORD $0x3d802dce // str q14, [x14, #176]
 	WORD $0x6f3505ee // ushr v14.4s, v15.4s, #11
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d803dae // str q14, [x13, #240]
+	WORD $0x3d803dce // str q14, [x14, #240]
 	WORD $0x6f3105ee // ushr v14.4s, v15.4s, #15
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d804dae // str q14, [x13, #304]
+	WORD $0x3d804dce // str q14, [x14, #304]
 	WORD $0x6f2d05ee // ushr v14.4s, v15.4s, #19
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d805dae // str q14, [x13, #368]
+	WORD $0x3d805dce // str q14, [x14, #368]
 	WORD $0x6f2905ee // ushr v14.4s, v15.4s, #23
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d806dae // str q14, [x13, #432]
+	WORD $0x3d806dce // str q14, [x14, #432]
 	WORD $0x6f2505ee // ushr v14.4s, v15.4s, #27
 	WORD $0x4e341dce // and v14.16b, v14.16b, v20.16b
 	WORD $0x4eb51dce // orr v14.16b, v14.16b, v21.16b
 	WORD $0x6e21d9ce // ucvtf v14.4s, v14.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3d807dae // str q14, [x13, #496]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00193 // ldr q19, [x12]
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
-	WORD $0x3dc00994 // ldr q20, [x12, #32]
+	WORD $0x3d807dce // str q14, [x14, #496]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00995 // ldr q21, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b3 // ldr q19, [x13]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 64(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 68(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 72(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 76(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 64(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 68(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 72(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 76(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5089,14 +5151,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8ee2d1 // sdot v17.4s, v22.16b, v14.4b[0]
 	WORD $0x4f93e2d0 // sdot v16.4s, v22.16b, v19.4b[0]
-	MOVBU 65(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 69(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 73(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 77(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 65(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 69(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 73(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 77(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5107,14 +5169,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4faee2d1 // sdot v17.4s, v22.16b, v14.4b[1]
 	WORD $0x4fb3e2d0 // sdot v16.4s, v22.16b, v19.4b[1]
-	MOVBU 66(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 70(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 74(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 78(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 66(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 70(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 74(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 78(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5125,14 +5187,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8eead1 // sdot v17.4s, v22.16b, v14.4b[2]
 	WORD $0x4f93ead0 // sdot v16.4s, v22.16b, v19.4b[2]
-	MOVBU 67(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 71(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 75(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 79(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 67(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 71(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 75(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 79(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5143,14 +5205,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4faeead1 // sdot v17.4s, v22.16b, v14.4b[3]
 	WORD $0x4fb3ead0 // sdot v16.4s, v22.16b, v19.4b[3]
-	MOVBU 128(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 132(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 136(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 140(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 128(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 132(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 136(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 140(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5161,14 +5223,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8fe2d1 // sdot v17.4s, v22.16b, v15.4b[0]
 	WORD $0x4f92e2d0 // sdot v16.4s, v22.16b, v18.4b[0]
-	MOVBU 129(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 133(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 137(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 141(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 129(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 133(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 137(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 141(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5179,14 +5241,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fafe2d1 // sdot v17.4s, v22.16b, v15.4b[1]
 	WORD $0x4fb2e2d0 // sdot v16.4s, v22.16b, v18.4b[1]
-	MOVBU 130(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 134(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 138(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 142(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 130(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 134(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 138(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 142(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5197,14 +5259,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8fead1 // sdot v17.4s, v22.16b, v15.4b[2]
 	WORD $0x4f92ead0 // sdot v16.4s, v22.16b, v18.4b[2]
-	MOVBU 131(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 135(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 139(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 143(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 131(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 135(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 139(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 143(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5215,7 +5277,7 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fafead1 // sdot v17.4s, v22.16b, v15.4b[3]
 	WORD $0x4fb2ead0 // sdot v16.4s, v22.16b, v18.4b[3]
-	WORD $0x3dc001b6 // ldr q22, [x13]
+	WORD $0x3dc001d6 // ldr q22, [x14]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9592d7 // fmul v23.4s, v22.4s, v21.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -5224,14 +5286,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 80(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 84(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 88(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 92(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 80(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 84(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 88(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 92(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5242,14 +5304,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8ee216 // sdot v22.4s, v16.16b, v14.4b[0]
 	WORD $0x4f93e217 // sdot v23.4s, v16.16b, v19.4b[0]
-	MOVBU 81(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 85(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 89(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 93(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 81(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 85(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 89(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 93(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5260,14 +5322,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4faee216 // sdot v22.4s, v16.16b, v14.4b[1]
 	WORD $0x4fb3e217 // sdot v23.4s, v16.16b, v19.4b[1]
-	MOVBU 82(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 86(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 90(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 94(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 82(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 86(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 90(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 94(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5278,14 +5340,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8eea16 // sdot v22.4s, v16.16b, v14.4b[2]
 	WORD $0x4f93ea17 // sdot v23.4s, v16.16b, v19.4b[2]
-	MOVBU 83(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 87(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 91(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 95(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 83(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 87(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 91(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 95(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5296,14 +5358,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4faeea16 // sdot v22.4s, v16.16b, v14.4b[3]
 	WORD $0x4fb3ea17 // sdot v23.4s, v16.16b, v19.4b[3]
-	MOVBU 144(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 148(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 152(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 156(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 144(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 148(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 152(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 156(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5314,14 +5376,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8fe216 // sdot v22.4s, v16.16b, v15.4b[0]
 	WORD $0x4f92e217 // sdot v23.4s, v16.16b, v18.4b[0]
-	MOVBU 145(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 149(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 153(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 157(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 145(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 149(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 153(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 157(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5332,14 +5394,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fafe216 // sdot v22.4s, v16.16b, v15.4b[1]
 	WORD $0x4fb2e217 // sdot v23.4s, v16.16b, v18.4b[1]
-	MOVBU 146(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 150(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 154(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 158(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 146(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 150(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 154(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 158(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5350,14 +5412,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8fea16 // sdot v22.4s, v16.16b, v15.4b[2]
 	WORD $0x4f92ea17 // sdot v23.4s, v16.16b, v18.4b[2]
-	MOVBU 147(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 151(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 155(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 159(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 147(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 151(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 155(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 159(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5368,7 +5430,7 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fafea16 // sdot v22.4s, v16.16b, v15.4b[3]
 	WORD $0x4fb2ea17 // sdot v23.4s, v16.16b, v18.4b[3]
-	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc005d0 // ldr q16, [x14, #16]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959211 // fmul v17.4s, v16.4s, v21.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -5377,14 +5439,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 96(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 100(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 104(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 108(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 96(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 100(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 104(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 108(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -5395,14 +5457,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8ee2f0 // sdot v16.4s, v23.16b, v14.4b[0]
 	WORD $0x4f93e2f1 // sdot v17.4s, v23.16b, v19.4b[0]
-	MOVBU 97(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 101(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 105(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 109(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 97(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 101(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 105(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 109(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -5413,14 +5475,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4faee2f0 // sdot v16.4s, v23.16b, v14.4b[1]
 	WORD $0x4fb3e2f1 // sdot v17.4s, v23.16b, v19.4b[1]
-	MOVBU 98(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 102(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 106(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 110(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 98(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 102(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 106(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 110(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -5431,14 +5493,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8eeaf0 // sdot v16.4s, v23.16b, v14.4b[2]
 	WORD $0x4f93eaf1 // sdot v17.4s, v23.16b, v19.4b[2]
-	MOVBU 99(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 103(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 107(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 111(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 99(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 103(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 107(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 111(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -5449,14 +5511,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4faeeaf0 // sdot v16.4s, v23.16b, v14.4b[3]
 	WORD $0x4fb3eaf1 // sdot v17.4s, v23.16b, v19.4b[3]
-	MOVBU 160(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 164(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 168(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 172(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 160(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 164(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 168(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 172(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -5467,14 +5529,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8fe2f0 // sdot v16.4s, v23.16b, v15.4b[0]
 	WORD $0x4f92e2f1 // sdot v17.4s, v23.16b, v18.4b[0]
-	MOVBU 161(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 165(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 169(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 173(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 161(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 165(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 169(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 173(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -5485,14 +5547,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fafe2f0 // sdot v16.4s, v23.16b, v15.4b[1]
 	WORD $0x4fb2e2f1 // sdot v17.4s, v23.16b, v18.4b[1]
-	MOVBU 162(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 166(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 170(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 174(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 162(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 166(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 170(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 174(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -5503,14 +5565,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8feaf0 // sdot v16.4s, v23.16b, v15.4b[2]
 	WORD $0x4f92eaf1 // sdot v17.4s, v23.16b, v18.4b[2]
-	MOVBU 163(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 167(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 171(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 175(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 163(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 167(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 171(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 175(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -5521,7 +5583,7 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fafeaf0 // sdot v16.4s, v23.16b, v15.4b[3]
 	WORD $0x4fb2eaf1 // sdot v17.4s, v23.16b, v18.4b[3]
-	WORD $0x3dc009b7 // ldr q23, [x13, #32]
+	WORD $0x3dc009d7 // ldr q23, [x14, #32]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9592f6 // fmul v22.4s, v23.4s, v21.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -5530,14 +5592,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 112(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 116(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 120(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 124(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 112(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 116(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 120(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 124(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -5548,14 +5610,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8ee237 // sdot v23.4s, v17.16b, v14.4b[0]
 	WORD $0x4f93e236 // sdot v22.4s, v17.16b, v19.4b[0]
-	MOVBU 113(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 117(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 121(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 125(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 113(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 117(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 121(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 125(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -5566,14 +5628,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4faee237 // sdot v23.4s, v17.16b, v14.4b[1]
 	WORD $0x4fb3e236 // sdot v22.4s, v17.16b, v19.4b[1]
-	MOVBU 114(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 118(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 122(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 126(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 114(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 118(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 122(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 126(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -5584,14 +5646,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8eea37 // sdot v23.4s, v17.16b, v14.4b[2]
 	WORD $0x4f93ea36 // sdot v22.4s, v17.16b, v19.4b[2]
-	MOVBU 115(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 119(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 123(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 127(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 115(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 119(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 123(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 127(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -5602,14 +5664,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4faeea37 // sdot v23.4s, v17.16b, v14.4b[3]
 	WORD $0x4fb3ea36 // sdot v22.4s, v17.16b, v19.4b[3]
-	MOVBU 176(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 180(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 184(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 188(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 176(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 180(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 184(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 188(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -5620,14 +5682,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8fe237 // sdot v23.4s, v17.16b, v15.4b[0]
 	WORD $0x4f92e236 // sdot v22.4s, v17.16b, v18.4b[0]
-	MOVBU 177(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 181(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 185(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 189(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 177(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 181(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 185(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 189(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -5638,14 +5700,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fafe237 // sdot v23.4s, v17.16b, v15.4b[1]
 	WORD $0x4fb2e236 // sdot v22.4s, v17.16b, v18.4b[1]
-	MOVBU 178(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 182(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 186(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 190(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 178(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 182(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 186(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 190(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -5656,14 +5718,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8fea37 // sdot v23.4s, v17.16b, v15.4b[2]
 	WORD $0x4f92ea36 // sdot v22.4s, v17.16b, v18.4b[2]
-	MOVBU 179(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 183(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 187(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 191(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 179(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 183(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 187(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 191(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -5674,31 +5736,31 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fafea37 // sdot v23.4s, v17.16b, v15.4b[3]
 	WORD $0x4fb2ea36 // sdot v22.4s, v17.16b, v18.4b[3]
-	WORD $0x3dc00db1 // ldr q17, [x13, #48]
+	WORD $0x3dc00dd1 // ldr q17, [x14, #48]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc00172 // ldr q18, [x11]
-	WORD $0x3dc00573 // ldr q19, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00995 // ldr q21, [x12, #32]
+	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc00593 // ldr q19, [x12, #16]
+	WORD $0x3dc00994 // ldr q20, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b5 // ldr q21, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 256(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 260(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 264(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 268(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 256(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 260(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 264(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 268(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5709,14 +5771,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f92e2d1 // sdot v17.4s, v22.16b, v18.4b[0]
 	WORD $0x4f8fe2d0 // sdot v16.4s, v22.16b, v15.4b[0]
-	MOVBU 257(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 261(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 265(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 269(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 257(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 261(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 265(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 269(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5727,14 +5789,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb2e2d1 // sdot v17.4s, v22.16b, v18.4b[1]
 	WORD $0x4fafe2d0 // sdot v16.4s, v22.16b, v15.4b[1]
-	MOVBU 258(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 262(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 266(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 270(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 258(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 262(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 266(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 270(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5745,14 +5807,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f92ead1 // sdot v17.4s, v22.16b, v18.4b[2]
 	WORD $0x4f8fead0 // sdot v16.4s, v22.16b, v15.4b[2]
-	MOVBU 259(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 263(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 267(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 271(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 259(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 263(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 267(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 271(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5763,14 +5825,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb2ead1 // sdot v17.4s, v22.16b, v18.4b[3]
 	WORD $0x4fafead0 // sdot v16.4s, v22.16b, v15.4b[3]
-	MOVBU 320(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 324(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 328(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 332(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 320(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 324(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 328(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 332(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5781,14 +5843,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f93e2d1 // sdot v17.4s, v22.16b, v19.4b[0]
 	WORD $0x4f8ee2d0 // sdot v16.4s, v22.16b, v14.4b[0]
-	MOVBU 321(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 325(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 329(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 333(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 321(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 325(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 329(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 333(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5799,14 +5861,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb3e2d1 // sdot v17.4s, v22.16b, v19.4b[1]
 	WORD $0x4faee2d0 // sdot v16.4s, v22.16b, v14.4b[1]
-	MOVBU 322(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 326(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 330(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 334(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 322(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 326(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 330(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 334(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5817,14 +5879,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f93ead1 // sdot v17.4s, v22.16b, v19.4b[2]
 	WORD $0x4f8eead0 // sdot v16.4s, v22.16b, v14.4b[2]
-	MOVBU 323(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 327(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 331(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 335(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 323(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 327(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 331(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 335(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -5835,7 +5897,7 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb3ead1 // sdot v17.4s, v22.16b, v19.4b[3]
 	WORD $0x4faeead0 // sdot v16.4s, v22.16b, v14.4b[3]
-	WORD $0x3dc011b6 // ldr q22, [x13, #64]
+	WORD $0x3dc011d6 // ldr q22, [x14, #64]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9492d7 // fmul v23.4s, v22.4s, v20.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -5844,14 +5906,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 272(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 276(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 280(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 284(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 272(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 276(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 280(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 284(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5862,14 +5924,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f92e216 // sdot v22.4s, v16.16b, v18.4b[0]
 	WORD $0x4f8fe217 // sdot v23.4s, v16.16b, v15.4b[0]
-	MOVBU 273(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 277(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 281(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 285(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 273(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 277(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 281(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 285(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5880,14 +5942,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb2e216 // sdot v22.4s, v16.16b, v18.4b[1]
 	WORD $0x4fafe217 // sdot v23.4s, v16.16b, v15.4b[1]
-	MOVBU 274(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 278(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 282(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 286(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 274(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 278(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 282(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 286(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5898,14 +5960,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f92ea16 // sdot v22.4s, v16.16b, v18.4b[2]
 	WORD $0x4f8fea17 // sdot v23.4s, v16.16b, v15.4b[2]
-	MOVBU 275(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 279(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 283(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 287(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 275(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 279(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 283(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 287(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5916,14 +5978,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb2ea16 // sdot v22.4s, v16.16b, v18.4b[3]
 	WORD $0x4fafea17 // sdot v23.4s, v16.16b, v15.4b[3]
-	MOVBU 336(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 340(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 344(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 348(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 336(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 340(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 344(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 348(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5934,14 +5996,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f93e216 // sdot v22.4s, v16.16b, v19.4b[0]
 	WORD $0x4f8ee217 // sdot v23.4s, v16.16b, v14.4b[0]
-	MOVBU 337(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 341(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 345(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 349(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 337(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 341(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 345(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 349(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5952,14 +6014,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb3e216 // sdot v22.4s, v16.16b, v19.4b[1]
 	WORD $0x4faee217 // sdot v23.4s, v16.16b, v14.4b[1]
-	MOVBU 338(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 342(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 346(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 350(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 338(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 342(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 346(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 350(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5970,14 +6032,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f93ea16 // sdot v22.4s, v16.16b, v19.4b[2]
 	WORD $0x4f8eea17 // sdot v23.4s, v16.16b, v14.4b[2]
-	MOVBU 339(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 343(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 347(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 351(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 339(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 343(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 347(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 351(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -5988,7 +6050,7 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb3ea16 // sdot v22.4s, v16.16b, v19.4b[3]
 	WORD $0x4faeea17 // sdot v23.4s, v16.16b, v14.4b[3]
-	WORD $0x3dc015b0 // ldr q16, [x13, #80]
+	WORD $0x3dc015d0 // ldr q16, [x14, #80]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949211 // fmul v17.4s, v16.4s, v20.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -5997,14 +6059,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 288(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 292(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 296(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 300(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 288(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 292(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 296(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 300(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6015,14 +6077,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f92e2f0 // sdot v16.4s, v23.16b, v18.4b[0]
 	WORD $0x4f8fe2f1 // sdot v17.4s, v23.16b, v15.4b[0]
-	MOVBU 289(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 293(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 297(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 301(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 289(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 293(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 297(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 301(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6033,14 +6095,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb2e2f0 // sdot v16.4s, v23.16b, v18.4b[1]
 	WORD $0x4fafe2f1 // sdot v17.4s, v23.16b, v15.4b[1]
-	MOVBU 290(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 294(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 298(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 302(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 290(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 294(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 298(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 302(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6051,14 +6113,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f92eaf0 // sdot v16.4s, v23.16b, v18.4b[2]
 	WORD $0x4f8feaf1 // sdot v17.4s, v23.16b, v15.4b[2]
-	MOVBU 291(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 295(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 299(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 303(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 291(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 295(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 299(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 303(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6069,14 +6131,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb2eaf0 // sdot v16.4s, v23.16b, v18.4b[3]
 	WORD $0x4fafeaf1 // sdot v17.4s, v23.16b, v15.4b[3]
-	MOVBU 352(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 356(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 360(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 364(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 352(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 356(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 360(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 364(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6087,14 +6149,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f93e2f0 // sdot v16.4s, v23.16b, v19.4b[0]
 	WORD $0x4f8ee2f1 // sdot v17.4s, v23.16b, v14.4b[0]
-	MOVBU 353(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 357(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 361(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 365(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 353(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 357(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 361(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 365(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6105,14 +6167,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb3e2f0 // sdot v16.4s, v23.16b, v19.4b[1]
 	WORD $0x4faee2f1 // sdot v17.4s, v23.16b, v14.4b[1]
-	MOVBU 354(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 358(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 362(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 366(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 354(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 358(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 362(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 366(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6123,14 +6185,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f93eaf0 // sdot v16.4s, v23.16b, v19.4b[2]
 	WORD $0x4f8eeaf1 // sdot v17.4s, v23.16b, v14.4b[2]
-	MOVBU 355(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 359(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 363(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 367(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 355(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 359(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 363(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 367(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6141,7 +6203,7 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb3eaf0 // sdot v16.4s, v23.16b, v19.4b[3]
 	WORD $0x4faeeaf1 // sdot v17.4s, v23.16b, v14.4b[3]
-	WORD $0x3dc019b7 // ldr q23, [x13, #96]
+	WORD $0x3dc019d7 // ldr q23, [x14, #96]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9492f6 // fmul v22.4s, v23.4s, v20.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -6150,14 +6212,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 304(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 308(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 312(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 316(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 304(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 308(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 312(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 316(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6168,14 +6230,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f92e237 // sdot v23.4s, v17.16b, v18.4b[0]
 	WORD $0x4f8fe236 // sdot v22.4s, v17.16b, v15.4b[0]
-	MOVBU 305(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 309(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 313(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 317(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 305(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 309(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 313(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 317(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6186,14 +6248,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb2e237 // sdot v23.4s, v17.16b, v18.4b[1]
 	WORD $0x4fafe236 // sdot v22.4s, v17.16b, v15.4b[1]
-	MOVBU 306(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 310(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 314(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 318(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 306(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 310(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 314(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 318(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6204,14 +6266,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f92ea37 // sdot v23.4s, v17.16b, v18.4b[2]
 	WORD $0x4f8fea36 // sdot v22.4s, v17.16b, v15.4b[2]
-	MOVBU 307(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 311(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 315(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 319(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 307(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 311(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 315(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 319(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6222,14 +6284,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb2ea37 // sdot v23.4s, v17.16b, v18.4b[3]
 	WORD $0x4fafea36 // sdot v22.4s, v17.16b, v15.4b[3]
-	MOVBU 368(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 372(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 376(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 380(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 368(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 372(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 376(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 380(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6240,14 +6302,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f93e237 // sdot v23.4s, v17.16b, v19.4b[0]
 	WORD $0x4f8ee236 // sdot v22.4s, v17.16b, v14.4b[0]
-	MOVBU 369(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 373(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 377(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 381(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 369(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 373(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 377(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 381(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6258,14 +6320,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb3e237 // sdot v23.4s, v17.16b, v19.4b[1]
 	WORD $0x4faee236 // sdot v22.4s, v17.16b, v14.4b[1]
-	MOVBU 370(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 374(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 378(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 382(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 370(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 374(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 378(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 382(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6276,14 +6338,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f93ea37 // sdot v23.4s, v17.16b, v19.4b[2]
 	WORD $0x4f8eea36 // sdot v22.4s, v17.16b, v14.4b[2]
-	MOVBU 371(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 375(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 379(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 383(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 371(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 375(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 379(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 383(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6294,31 +6356,31 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb3ea37 // sdot v23.4s, v17.16b, v19.4b[3]
 	WORD $0x4faeea36 // sdot v22.4s, v17.16b, v14.4b[3]
-	WORD $0x3dc01db1 // ldr q17, [x13, #112]
+	WORD $0x3dc01dd1 // ldr q17, [x14, #112]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00193 // ldr q19, [x12]
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
-	WORD $0x3dc00994 // ldr q20, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00995 // ldr q21, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b3 // ldr q19, [x13]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 448(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 452(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 456(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 460(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 448(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 452(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 456(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 460(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -6329,14 +6391,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8ee2d1 // sdot v17.4s, v22.16b, v14.4b[0]
 	WORD $0x4f93e2d0 // sdot v16.4s, v22.16b, v19.4b[0]
-	MOVBU 449(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 453(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 457(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 461(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 449(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 453(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 457(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 461(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -6347,14 +6409,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4faee2d1 // sdot v17.4s, v22.16b, v14.4b[1]
 	WORD $0x4fb3e2d0 // sdot v16.4s, v22.16b, v19.4b[1]
-	MOVBU 450(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 454(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 458(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 462(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 450(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 454(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 458(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 462(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -6365,14 +6427,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8eead1 // sdot v17.4s, v22.16b, v14.4b[2]
 	WORD $0x4f93ead0 // sdot v16.4s, v22.16b, v19.4b[2]
-	MOVBU 451(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 455(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 459(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 463(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 451(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 455(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 459(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 463(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -6383,14 +6445,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4faeead1 // sdot v17.4s, v22.16b, v14.4b[3]
 	WORD $0x4fb3ead0 // sdot v16.4s, v22.16b, v19.4b[3]
-	MOVBU 512(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 516(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 520(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 524(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 512(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 516(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 520(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 524(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -6401,14 +6463,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8fe2d1 // sdot v17.4s, v22.16b, v15.4b[0]
 	WORD $0x4f92e2d0 // sdot v16.4s, v22.16b, v18.4b[0]
-	MOVBU 513(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 517(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 521(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 525(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 513(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 517(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 521(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 525(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -6419,14 +6481,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fafe2d1 // sdot v17.4s, v22.16b, v15.4b[1]
 	WORD $0x4fb2e2d0 // sdot v16.4s, v22.16b, v18.4b[1]
-	MOVBU 514(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 518(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 522(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 526(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 514(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 518(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 522(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 526(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -6437,14 +6499,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8fead1 // sdot v17.4s, v22.16b, v15.4b[2]
 	WORD $0x4f92ead0 // sdot v16.4s, v22.16b, v18.4b[2]
-	MOVBU 515(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 519(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 523(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 527(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 515(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 519(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 523(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 527(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -6455,7 +6517,7 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fafead1 // sdot v17.4s, v22.16b, v15.4b[3]
 	WORD $0x4fb2ead0 // sdot v16.4s, v22.16b, v18.4b[3]
-	WORD $0x3dc021b6 // ldr q22, [x13, #128]
+	WORD $0x3dc021d6 // ldr q22, [x14, #128]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9592d7 // fmul v23.4s, v22.4s, v21.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -6464,14 +6526,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 464(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 468(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 472(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 476(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 464(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 468(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 472(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 476(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -6482,14 +6544,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8ee216 // sdot v22.4s, v16.16b, v14.4b[0]
 	WORD $0x4f93e217 // sdot v23.4s, v16.16b, v19.4b[0]
-	MOVBU 465(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 469(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 473(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 477(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 465(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 469(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 473(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 477(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -6500,14 +6562,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4faee216 // sdot v22.4s, v16.16b, v14.4b[1]
 	WORD $0x4fb3e217 // sdot v23.4s, v16.16b, v19.4b[1]
-	MOVBU 466(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 470(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 474(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 478(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 466(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 470(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 474(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 478(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -6518,14 +6580,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8eea16 // sdot v22.4s, v16.16b, v14.4b[2]
 	WORD $0x4f93ea17 // sdot v23.4s, v16.16b, v19.4b[2]
-	MOVBU 467(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 471(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 475(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 479(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 467(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 471(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 475(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 479(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -6536,14 +6598,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4faeea16 // sdot v22.4s, v16.16b, v14.4b[3]
 	WORD $0x4fb3ea17 // sdot v23.4s, v16.16b, v19.4b[3]
-	MOVBU 528(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 532(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 536(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 540(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 528(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 532(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 536(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 540(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -6554,14 +6616,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8fe216 // sdot v22.4s, v16.16b, v15.4b[0]
 	WORD $0x4f92e217 // sdot v23.4s, v16.16b, v18.4b[0]
-	MOVBU 529(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 533(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 537(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 541(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 529(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 533(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 537(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 541(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -6572,14 +6634,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fafe216 // sdot v22.4s, v16.16b, v15.4b[1]
 	WORD $0x4fb2e217 // sdot v23.4s, v16.16b, v18.4b[1]
-	MOVBU 530(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 534(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 538(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 542(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 530(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 534(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 538(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 542(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -6590,14 +6652,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8fea16 // sdot v22.4s, v16.16b, v15.4b[2]
 	WORD $0x4f92ea17 // sdot v23.4s, v16.16b, v18.4b[2]
-	MOVBU 531(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 535(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 539(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 543(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 531(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 535(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 539(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 543(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -6608,7 +6670,7 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fafea16 // sdot v22.4s, v16.16b, v15.4b[3]
 	WORD $0x4fb2ea17 // sdot v23.4s, v16.16b, v18.4b[3]
-	WORD $0x3dc025b0 // ldr q16, [x13, #144]
+	WORD $0x3dc025d0 // ldr q16, [x14, #144]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959211 // fmul v17.4s, v16.4s, v21.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -6617,14 +6679,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 480(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 484(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 488(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 492(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 480(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 484(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 488(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 492(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6635,14 +6697,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8ee2f0 // sdot v16.4s, v23.16b, v14.4b[0]
 	WORD $0x4f93e2f1 // sdot v17.4s, v23.16b, v19.4b[0]
-	MOVBU 481(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 485(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 489(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 493(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 481(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 485(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 489(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 493(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6653,14 +6715,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4faee2f0 // sdot v16.4s, v23.16b, v14.4b[1]
 	WORD $0x4fb3e2f1 // sdot v17.4s, v23.16b, v19.4b[1]
-	MOVBU 482(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 486(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 490(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 494(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 482(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 486(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 490(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 494(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6671,14 +6733,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8eeaf0 // sdot v16.4s, v23.16b, v14.4b[2]
 	WORD $0x4f93eaf1 // sdot v17.4s, v23.16b, v19.4b[2]
-	MOVBU 483(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 487(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 491(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 495(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 483(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 487(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 491(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 495(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6689,14 +6751,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4faeeaf0 // sdot v16.4s, v23.16b, v14.4b[3]
 	WORD $0x4fb3eaf1 // sdot v17.4s, v23.16b, v19.4b[3]
-	MOVBU 544(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 548(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 552(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 556(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 544(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 548(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 552(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 556(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6707,14 +6769,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8fe2f0 // sdot v16.4s, v23.16b, v15.4b[0]
 	WORD $0x4f92e2f1 // sdot v17.4s, v23.16b, v18.4b[0]
-	MOVBU 545(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 549(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 553(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 557(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 545(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 549(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 553(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 557(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6725,14 +6787,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fafe2f0 // sdot v16.4s, v23.16b, v15.4b[1]
 	WORD $0x4fb2e2f1 // sdot v17.4s, v23.16b, v18.4b[1]
-	MOVBU 546(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 550(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 554(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 558(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 546(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 550(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 554(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 558(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6743,14 +6805,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8feaf0 // sdot v16.4s, v23.16b, v15.4b[2]
 	WORD $0x4f92eaf1 // sdot v17.4s, v23.16b, v18.4b[2]
-	MOVBU 547(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 551(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 555(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 559(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 547(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 551(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 555(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 559(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -6761,7 +6823,7 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fafeaf0 // sdot v16.4s, v23.16b, v15.4b[3]
 	WORD $0x4fb2eaf1 // sdot v17.4s, v23.16b, v18.4b[3]
-	WORD $0x3dc029b7 // ldr q23, [x13, #160]
+	WORD $0x3dc029d7 // ldr q23, [x14, #160]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9592f6 // fmul v22.4s, v23.4s, v21.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -6770,14 +6832,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 496(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 500(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 504(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 508(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 496(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 500(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 504(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 508(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6788,14 +6850,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8ee237 // sdot v23.4s, v17.16b, v14.4b[0]
 	WORD $0x4f93e236 // sdot v22.4s, v17.16b, v19.4b[0]
-	MOVBU 497(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 501(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 505(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 509(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 497(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 501(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 505(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 509(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6806,14 +6868,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4faee237 // sdot v23.4s, v17.16b, v14.4b[1]
 	WORD $0x4fb3e236 // sdot v22.4s, v17.16b, v19.4b[1]
-	MOVBU 498(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 502(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 506(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 510(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 498(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 502(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 506(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 510(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6824,14 +6886,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8eea37 // sdot v23.4s, v17.16b, v14.4b[2]
 	WORD $0x4f93ea36 // sdot v22.4s, v17.16b, v19.4b[2]
-	MOVBU 499(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 503(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 507(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 511(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 499(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 503(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 507(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 511(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6842,14 +6904,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4faeea37 // sdot v23.4s, v17.16b, v14.4b[3]
 	WORD $0x4fb3ea36 // sdot v22.4s, v17.16b, v19.4b[3]
-	MOVBU 560(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 564(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 568(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 572(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 560(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 564(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 568(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 572(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6860,14 +6922,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8fe237 // sdot v23.4s, v17.16b, v15.4b[0]
 	WORD $0x4f92e236 // sdot v22.4s, v17.16b, v18.4b[0]
-	MOVBU 561(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 565(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 569(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 573(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 561(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 565(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 569(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 573(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6878,14 +6940,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fafe237 // sdot v23.4s, v17.16b, v15.4b[1]
 	WORD $0x4fb2e236 // sdot v22.4s, v17.16b, v18.4b[1]
-	MOVBU 562(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 566(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 570(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 574(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 562(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 566(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 570(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 574(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6896,14 +6958,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8fea37 // sdot v23.4s, v17.16b, v15.4b[2]
 	WORD $0x4f92ea36 // sdot v22.4s, v17.16b, v18.4b[2]
-	MOVBU 563(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 567(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 571(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 575(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 563(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 567(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 571(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 575(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -6914,31 +6976,31 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fafea37 // sdot v23.4s, v17.16b, v15.4b[3]
 	WORD $0x4fb2ea36 // sdot v22.4s, v17.16b, v18.4b[3]
-	WORD $0x3dc02db1 // ldr q17, [x13, #176]
+	WORD $0x3dc02dd1 // ldr q17, [x14, #176]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc00172 // ldr q18, [x11]
-	WORD $0x3dc00573 // ldr q19, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00995 // ldr q21, [x12, #32]
+	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc00593 // ldr q19, [x12, #16]
+	WORD $0x3dc00994 // ldr q20, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b5 // ldr q21, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 640(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 644(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 648(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 652(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 640(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 644(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 648(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 652(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -6949,14 +7011,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f92e2d1 // sdot v17.4s, v22.16b, v18.4b[0]
 	WORD $0x4f8fe2d0 // sdot v16.4s, v22.16b, v15.4b[0]
-	MOVBU 641(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 645(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 649(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 653(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 641(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 645(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 649(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 653(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -6967,14 +7029,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb2e2d1 // sdot v17.4s, v22.16b, v18.4b[1]
 	WORD $0x4fafe2d0 // sdot v16.4s, v22.16b, v15.4b[1]
-	MOVBU 642(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 646(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 650(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 654(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 642(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 646(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 650(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 654(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -6985,14 +7047,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f92ead1 // sdot v17.4s, v22.16b, v18.4b[2]
 	WORD $0x4f8fead0 // sdot v16.4s, v22.16b, v15.4b[2]
-	MOVBU 643(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 647(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 651(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 655(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 643(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 647(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 651(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 655(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7003,14 +7065,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb2ead1 // sdot v17.4s, v22.16b, v18.4b[3]
 	WORD $0x4fafead0 // sdot v16.4s, v22.16b, v15.4b[3]
-	MOVBU 704(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 708(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 712(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 716(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 704(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 708(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 712(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 716(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7021,14 +7083,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f93e2d1 // sdot v17.4s, v22.16b, v19.4b[0]
 	WORD $0x4f8ee2d0 // sdot v16.4s, v22.16b, v14.4b[0]
-	MOVBU 705(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 709(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 713(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 717(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 705(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 709(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 713(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 717(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7039,14 +7101,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb3e2d1 // sdot v17.4s, v22.16b, v19.4b[1]
 	WORD $0x4faee2d0 // sdot v16.4s, v22.16b, v14.4b[1]
-	MOVBU 706(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 710(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 714(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 718(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 706(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 710(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 714(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 718(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7057,14 +7119,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f93ead1 // sdot v17.4s, v22.16b, v19.4b[2]
 	WORD $0x4f8eead0 // sdot v16.4s, v22.16b, v14.4b[2]
-	MOVBU 707(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 711(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 715(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 719(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 707(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 711(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 715(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 719(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7075,7 +7137,7 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb3ead1 // sdot v17.4s, v22.16b, v19.4b[3]
 	WORD $0x4faeead0 // sdot v16.4s, v22.16b, v14.4b[3]
-	WORD $0x3dc031b6 // ldr q22, [x13, #192]
+	WORD $0x3dc031d6 // ldr q22, [x14, #192]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9492d7 // fmul v23.4s, v22.4s, v20.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -7084,14 +7146,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 656(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 660(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 664(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 668(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 656(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 660(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 664(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 668(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7102,14 +7164,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f92e216 // sdot v22.4s, v16.16b, v18.4b[0]
 	WORD $0x4f8fe217 // sdot v23.4s, v16.16b, v15.4b[0]
-	MOVBU 657(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 661(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 665(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 669(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 657(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 661(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 665(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 669(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7120,14 +7182,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb2e216 // sdot v22.4s, v16.16b, v18.4b[1]
 	WORD $0x4fafe217 // sdot v23.4s, v16.16b, v15.4b[1]
-	MOVBU 658(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 662(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 666(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 670(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 658(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 662(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 666(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 670(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7138,14 +7200,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f92ea16 // sdot v22.4s, v16.16b, v18.4b[2]
 	WORD $0x4f8fea17 // sdot v23.4s, v16.16b, v15.4b[2]
-	MOVBU 659(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 663(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 667(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 671(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 659(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 663(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 667(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 671(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7156,14 +7218,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb2ea16 // sdot v22.4s, v16.16b, v18.4b[3]
 	WORD $0x4fafea17 // sdot v23.4s, v16.16b, v15.4b[3]
-	MOVBU 720(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 724(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 728(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 732(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 720(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 724(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 728(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 732(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7174,14 +7236,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f93e216 // sdot v22.4s, v16.16b, v19.4b[0]
 	WORD $0x4f8ee217 // sdot v23.4s, v16.16b, v14.4b[0]
-	MOVBU 721(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 725(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 729(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 733(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 721(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 725(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 729(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 733(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7192,14 +7254,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb3e216 // sdot v22.4s, v16.16b, v19.4b[1]
 	WORD $0x4faee217 // sdot v23.4s, v16.16b, v14.4b[1]
-	MOVBU 722(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 726(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 730(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 734(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 722(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 726(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 730(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 734(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7210,14 +7272,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f93ea16 // sdot v22.4s, v16.16b, v19.4b[2]
 	WORD $0x4f8eea17 // sdot v23.4s, v16.16b, v14.4b[2]
-	MOVBU 723(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 727(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 731(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 735(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 723(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 727(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 731(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 735(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7228,7 +7290,7 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb3ea16 // sdot v22.4s, v16.16b, v19.4b[3]
 	WORD $0x4faeea17 // sdot v23.4s, v16.16b, v14.4b[3]
-	WORD $0x3dc035b0 // ldr q16, [x13, #208]
+	WORD $0x3dc035d0 // ldr q16, [x14, #208]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949211 // fmul v17.4s, v16.4s, v20.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -7237,14 +7299,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 672(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 676(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 680(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 684(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 672(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 676(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 680(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 684(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7255,14 +7317,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f92e2f0 // sdot v16.4s, v23.16b, v18.4b[0]
 	WORD $0x4f8fe2f1 // sdot v17.4s, v23.16b, v15.4b[0]
-	MOVBU 673(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 677(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 681(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 685(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 673(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 677(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 681(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 685(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7273,14 +7335,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb2e2f0 // sdot v16.4s, v23.16b, v18.4b[1]
 	WORD $0x4fafe2f1 // sdot v17.4s, v23.16b, v15.4b[1]
-	MOVBU 674(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 678(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 682(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 686(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 674(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 678(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 682(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 686(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7291,14 +7353,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f92eaf0 // sdot v16.4s, v23.16b, v18.4b[2]
 	WORD $0x4f8feaf1 // sdot v17.4s, v23.16b, v15.4b[2]
-	MOVBU 675(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 679(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 683(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 687(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 675(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 679(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 683(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 687(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7309,14 +7371,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb2eaf0 // sdot v16.4s, v23.16b, v18.4b[3]
 	WORD $0x4fafeaf1 // sdot v17.4s, v23.16b, v15.4b[3]
-	MOVBU 736(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 740(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 744(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 748(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 736(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 740(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 744(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 748(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7327,14 +7389,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f93e2f0 // sdot v16.4s, v23.16b, v19.4b[0]
 	WORD $0x4f8ee2f1 // sdot v17.4s, v23.16b, v14.4b[0]
-	MOVBU 737(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 741(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 745(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 749(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 737(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 741(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 745(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 749(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7345,14 +7407,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb3e2f0 // sdot v16.4s, v23.16b, v19.4b[1]
 	WORD $0x4faee2f1 // sdot v17.4s, v23.16b, v14.4b[1]
-	MOVBU 738(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 742(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 746(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 750(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 738(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 742(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 746(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 750(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7363,14 +7425,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f93eaf0 // sdot v16.4s, v23.16b, v19.4b[2]
 	WORD $0x4f8eeaf1 // sdot v17.4s, v23.16b, v14.4b[2]
-	MOVBU 739(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 743(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 747(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 751(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 739(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 743(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 747(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 751(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7381,7 +7443,7 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb3eaf0 // sdot v16.4s, v23.16b, v19.4b[3]
 	WORD $0x4faeeaf1 // sdot v17.4s, v23.16b, v14.4b[3]
-	WORD $0x3dc039b7 // ldr q23, [x13, #224]
+	WORD $0x3dc039d7 // ldr q23, [x14, #224]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9492f6 // fmul v22.4s, v23.4s, v20.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -7390,14 +7452,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 688(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 692(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 696(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 700(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 688(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 692(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 696(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 700(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -7408,14 +7470,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f92e237 // sdot v23.4s, v17.16b, v18.4b[0]
 	WORD $0x4f8fe236 // sdot v22.4s, v17.16b, v15.4b[0]
-	MOVBU 689(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 693(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 697(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 701(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 689(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 693(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 697(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 701(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -7426,14 +7488,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb2e237 // sdot v23.4s, v17.16b, v18.4b[1]
 	WORD $0x4fafe236 // sdot v22.4s, v17.16b, v15.4b[1]
-	MOVBU 690(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 694(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 698(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 702(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 690(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 694(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 698(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 702(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -7444,14 +7506,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f92ea37 // sdot v23.4s, v17.16b, v18.4b[2]
 	WORD $0x4f8fea36 // sdot v22.4s, v17.16b, v15.4b[2]
-	MOVBU 691(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 695(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 699(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 703(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 691(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 695(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 699(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 703(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -7462,14 +7524,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb2ea37 // sdot v23.4s, v17.16b, v18.4b[3]
 	WORD $0x4fafea36 // sdot v22.4s, v17.16b, v15.4b[3]
-	MOVBU 752(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 756(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 760(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 764(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 752(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 756(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 760(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 764(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -7480,14 +7542,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f93e237 // sdot v23.4s, v17.16b, v19.4b[0]
 	WORD $0x4f8ee236 // sdot v22.4s, v17.16b, v14.4b[0]
-	MOVBU 753(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 757(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 761(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 765(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 753(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 757(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 761(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 765(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -7498,14 +7560,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb3e237 // sdot v23.4s, v17.16b, v19.4b[1]
 	WORD $0x4faee236 // sdot v22.4s, v17.16b, v14.4b[1]
-	MOVBU 754(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 758(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 762(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 766(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 754(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 758(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 762(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 766(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -7516,14 +7578,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f93ea37 // sdot v23.4s, v17.16b, v19.4b[2]
 	WORD $0x4f8eea36 // sdot v22.4s, v17.16b, v14.4b[2]
-	MOVBU 755(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 759(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 763(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 767(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 755(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 759(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 763(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 767(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -7534,31 +7596,31 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb3ea37 // sdot v23.4s, v17.16b, v19.4b[3]
 	WORD $0x4faeea36 // sdot v22.4s, v17.16b, v14.4b[3]
-	WORD $0x3dc03db1 // ldr q17, [x13, #240]
+	WORD $0x3dc03dd1 // ldr q17, [x14, #240]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00193 // ldr q19, [x12]
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
-	WORD $0x3dc00994 // ldr q20, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00995 // ldr q21, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b3 // ldr q19, [x13]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 832(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 836(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 840(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 844(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 832(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 836(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 840(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 844(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7569,14 +7631,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8ee2d1 // sdot v17.4s, v22.16b, v14.4b[0]
 	WORD $0x4f93e2d0 // sdot v16.4s, v22.16b, v19.4b[0]
-	MOVBU 833(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 837(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 841(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 845(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 833(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 837(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 841(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 845(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7587,14 +7649,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4faee2d1 // sdot v17.4s, v22.16b, v14.4b[1]
 	WORD $0x4fb3e2d0 // sdot v16.4s, v22.16b, v19.4b[1]
-	MOVBU 834(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 838(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 842(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 846(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 834(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 838(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 842(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 846(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7605,14 +7667,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8eead1 // sdot v17.4s, v22.16b, v14.4b[2]
 	WORD $0x4f93ead0 // sdot v16.4s, v22.16b, v19.4b[2]
-	MOVBU 835(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 839(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 843(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 847(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 835(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 839(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 843(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 847(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7623,14 +7685,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4faeead1 // sdot v17.4s, v22.16b, v14.4b[3]
 	WORD $0x4fb3ead0 // sdot v16.4s, v22.16b, v19.4b[3]
-	MOVBU 896(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 900(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 904(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 908(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 896(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 900(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 904(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 908(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7641,14 +7703,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8fe2d1 // sdot v17.4s, v22.16b, v15.4b[0]
 	WORD $0x4f92e2d0 // sdot v16.4s, v22.16b, v18.4b[0]
-	MOVBU 897(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 901(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 905(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 909(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 897(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 901(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 905(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 909(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7659,14 +7721,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fafe2d1 // sdot v17.4s, v22.16b, v15.4b[1]
 	WORD $0x4fb2e2d0 // sdot v16.4s, v22.16b, v18.4b[1]
-	MOVBU 898(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 902(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 906(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 910(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 898(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 902(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 906(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 910(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7677,14 +7739,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8fead1 // sdot v17.4s, v22.16b, v15.4b[2]
 	WORD $0x4f92ead0 // sdot v16.4s, v22.16b, v18.4b[2]
-	MOVBU 899(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 903(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 907(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 911(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 899(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 903(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 907(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 911(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -7695,7 +7757,7 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fafead1 // sdot v17.4s, v22.16b, v15.4b[3]
 	WORD $0x4fb2ead0 // sdot v16.4s, v22.16b, v18.4b[3]
-	WORD $0x3dc041b6 // ldr q22, [x13, #256]
+	WORD $0x3dc041d6 // ldr q22, [x14, #256]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9592d7 // fmul v23.4s, v22.4s, v21.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -7704,14 +7766,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 848(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 852(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 856(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 860(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 848(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 852(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 856(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 860(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7722,14 +7784,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8ee216 // sdot v22.4s, v16.16b, v14.4b[0]
 	WORD $0x4f93e217 // sdot v23.4s, v16.16b, v19.4b[0]
-	MOVBU 849(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 853(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 857(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 861(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 849(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 853(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 857(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 861(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7740,14 +7802,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4faee216 // sdot v22.4s, v16.16b, v14.4b[1]
 	WORD $0x4fb3e217 // sdot v23.4s, v16.16b, v19.4b[1]
-	MOVBU 850(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 854(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 858(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 862(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 850(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 854(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 858(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 862(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7758,14 +7820,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8eea16 // sdot v22.4s, v16.16b, v14.4b[2]
 	WORD $0x4f93ea17 // sdot v23.4s, v16.16b, v19.4b[2]
-	MOVBU 851(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 855(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 859(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 863(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 851(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 855(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 859(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 863(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7776,14 +7838,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4faeea16 // sdot v22.4s, v16.16b, v14.4b[3]
 	WORD $0x4fb3ea17 // sdot v23.4s, v16.16b, v19.4b[3]
-	MOVBU 912(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 916(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 920(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 924(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 912(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 916(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 920(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 924(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7794,14 +7856,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8fe216 // sdot v22.4s, v16.16b, v15.4b[0]
 	WORD $0x4f92e217 // sdot v23.4s, v16.16b, v18.4b[0]
-	MOVBU 913(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 917(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 921(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 925(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 913(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 917(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 921(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 925(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7812,14 +7874,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fafe216 // sdot v22.4s, v16.16b, v15.4b[1]
 	WORD $0x4fb2e217 // sdot v23.4s, v16.16b, v18.4b[1]
-	MOVBU 914(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 918(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 922(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 926(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 914(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 918(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 922(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 926(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7830,14 +7892,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8fea16 // sdot v22.4s, v16.16b, v15.4b[2]
 	WORD $0x4f92ea17 // sdot v23.4s, v16.16b, v18.4b[2]
-	MOVBU 915(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 919(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 923(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 927(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 915(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 919(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 923(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 927(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -7848,7 +7910,7 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fafea16 // sdot v22.4s, v16.16b, v15.4b[3]
 	WORD $0x4fb2ea17 // sdot v23.4s, v16.16b, v18.4b[3]
-	WORD $0x3dc045b0 // ldr q16, [x13, #272]
+	WORD $0x3dc045d0 // ldr q16, [x14, #272]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959211 // fmul v17.4s, v16.4s, v21.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -7857,14 +7919,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 864(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 868(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 872(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 876(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 864(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 868(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 872(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 876(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7875,14 +7937,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8ee2f0 // sdot v16.4s, v23.16b, v14.4b[0]
 	WORD $0x4f93e2f1 // sdot v17.4s, v23.16b, v19.4b[0]
-	MOVBU 865(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 869(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 873(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 877(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 865(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 869(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 873(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 877(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7893,14 +7955,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4faee2f0 // sdot v16.4s, v23.16b, v14.4b[1]
 	WORD $0x4fb3e2f1 // sdot v17.4s, v23.16b, v19.4b[1]
-	MOVBU 866(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 870(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 874(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 878(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 866(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 870(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 874(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 878(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7911,14 +7973,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8eeaf0 // sdot v16.4s, v23.16b, v14.4b[2]
 	WORD $0x4f93eaf1 // sdot v17.4s, v23.16b, v19.4b[2]
-	MOVBU 867(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 871(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 875(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 879(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 867(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 871(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 875(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 879(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7929,14 +7991,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4faeeaf0 // sdot v16.4s, v23.16b, v14.4b[3]
 	WORD $0x4fb3eaf1 // sdot v17.4s, v23.16b, v19.4b[3]
-	MOVBU 928(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 932(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 936(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 940(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 928(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 932(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 936(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 940(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7947,14 +8009,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8fe2f0 // sdot v16.4s, v23.16b, v15.4b[0]
 	WORD $0x4f92e2f1 // sdot v17.4s, v23.16b, v18.4b[0]
-	MOVBU 929(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 933(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 937(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 941(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 929(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 933(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 937(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 941(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7965,14 +8027,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fafe2f0 // sdot v16.4s, v23.16b, v15.4b[1]
 	WORD $0x4fb2e2f1 // sdot v17.4s, v23.16b, v18.4b[1]
-	MOVBU 930(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 934(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 938(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 942(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 930(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 934(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 938(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 942(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -7983,14 +8045,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8feaf0 // sdot v16.4s, v23.16b, v15.4b[2]
 	WORD $0x4f92eaf1 // sdot v17.4s, v23.16b, v18.4b[2]
-	MOVBU 931(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 935(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 939(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 943(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 931(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 935(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 939(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 943(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -8001,7 +8063,7 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fafeaf0 // sdot v16.4s, v23.16b, v15.4b[3]
 	WORD $0x4fb2eaf1 // sdot v17.4s, v23.16b, v18.4b[3]
-	WORD $0x3dc049b7 // ldr q23, [x13, #288]
+	WORD $0x3dc049d7 // ldr q23, [x14, #288]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9592f6 // fmul v22.4s, v23.4s, v21.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -8010,14 +8072,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 880(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 884(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 888(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 892(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 880(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 884(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 888(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 892(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8028,14 +8090,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8ee237 // sdot v23.4s, v17.16b, v14.4b[0]
 	WORD $0x4f93e236 // sdot v22.4s, v17.16b, v19.4b[0]
-	MOVBU 881(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 885(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 889(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 893(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 881(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 885(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 889(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 893(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8046,14 +8108,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4faee237 // sdot v23.4s, v17.16b, v14.4b[1]
 	WORD $0x4fb3e236 // sdot v22.4s, v17.16b, v19.4b[1]
-	MOVBU 882(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 886(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 890(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 894(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 882(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 886(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 890(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 894(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8064,14 +8126,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8eea37 // sdot v23.4s, v17.16b, v14.4b[2]
 	WORD $0x4f93ea36 // sdot v22.4s, v17.16b, v19.4b[2]
-	MOVBU 883(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 887(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 891(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 895(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 883(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 887(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 891(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 895(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8082,14 +8144,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4faeea37 // sdot v23.4s, v17.16b, v14.4b[3]
 	WORD $0x4fb3ea36 // sdot v22.4s, v17.16b, v19.4b[3]
-	MOVBU 944(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 948(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 952(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 956(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 944(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 948(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 952(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 956(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8100,14 +8162,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8fe237 // sdot v23.4s, v17.16b, v15.4b[0]
 	WORD $0x4f92e236 // sdot v22.4s, v17.16b, v18.4b[0]
-	MOVBU 945(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 949(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 953(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 957(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 945(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 949(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 953(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 957(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8118,14 +8180,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fafe237 // sdot v23.4s, v17.16b, v15.4b[1]
 	WORD $0x4fb2e236 // sdot v22.4s, v17.16b, v18.4b[1]
-	MOVBU 946(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 950(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 954(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 958(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 946(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 950(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 954(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 958(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8136,14 +8198,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8fea37 // sdot v23.4s, v17.16b, v15.4b[2]
 	WORD $0x4f92ea36 // sdot v22.4s, v17.16b, v18.4b[2]
-	MOVBU 947(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 951(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 955(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 959(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 947(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 951(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 955(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 959(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8154,31 +8216,31 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fafea37 // sdot v23.4s, v17.16b, v15.4b[3]
 	WORD $0x4fb2ea36 // sdot v22.4s, v17.16b, v18.4b[3]
-	WORD $0x3dc04db1 // ldr q17, [x13, #304]
+	WORD $0x3dc04dd1 // ldr q17, [x14, #304]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc00172 // ldr q18, [x11]
-	WORD $0x3dc00573 // ldr q19, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00995 // ldr q21, [x12, #32]
+	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc00593 // ldr q19, [x12, #16]
+	WORD $0x3dc00994 // ldr q20, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b5 // ldr q21, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 1024(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1028(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1032(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1036(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1024(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1028(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1032(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1036(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8189,14 +8251,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f92e2d1 // sdot v17.4s, v22.16b, v18.4b[0]
 	WORD $0x4f8fe2d0 // sdot v16.4s, v22.16b, v15.4b[0]
-	MOVBU 1025(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1029(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1033(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1037(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 1025(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1029(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1033(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1037(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8207,14 +8269,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb2e2d1 // sdot v17.4s, v22.16b, v18.4b[1]
 	WORD $0x4fafe2d0 // sdot v16.4s, v22.16b, v15.4b[1]
-	MOVBU 1026(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1030(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1034(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1038(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1026(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1030(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1034(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1038(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8225,14 +8287,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f92ead1 // sdot v17.4s, v22.16b, v18.4b[2]
 	WORD $0x4f8fead0 // sdot v16.4s, v22.16b, v15.4b[2]
-	MOVBU 1027(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1031(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1035(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1039(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 1027(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1031(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1035(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1039(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8243,14 +8305,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb2ead1 // sdot v17.4s, v22.16b, v18.4b[3]
 	WORD $0x4fafead0 // sdot v16.4s, v22.16b, v15.4b[3]
-	MOVBU 1088(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1092(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1096(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1100(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1088(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1092(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1096(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1100(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8261,14 +8323,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f93e2d1 // sdot v17.4s, v22.16b, v19.4b[0]
 	WORD $0x4f8ee2d0 // sdot v16.4s, v22.16b, v14.4b[0]
-	MOVBU 1089(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1093(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1097(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1101(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 1089(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1093(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1097(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1101(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8279,14 +8341,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb3e2d1 // sdot v17.4s, v22.16b, v19.4b[1]
 	WORD $0x4faee2d0 // sdot v16.4s, v22.16b, v14.4b[1]
-	MOVBU 1090(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1094(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1098(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1102(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1090(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1094(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1098(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1102(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8297,14 +8359,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f93ead1 // sdot v17.4s, v22.16b, v19.4b[2]
 	WORD $0x4f8eead0 // sdot v16.4s, v22.16b, v14.4b[2]
-	MOVBU 1091(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1095(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1099(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1103(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 1091(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1095(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1099(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1103(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8315,7 +8377,7 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb3ead1 // sdot v17.4s, v22.16b, v19.4b[3]
 	WORD $0x4faeead0 // sdot v16.4s, v22.16b, v14.4b[3]
-	WORD $0x3dc051b6 // ldr q22, [x13, #320]
+	WORD $0x3dc051d6 // ldr q22, [x14, #320]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9492d7 // fmul v23.4s, v22.4s, v20.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -8324,14 +8386,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 1040(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1044(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1048(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1052(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1040(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1044(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1048(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1052(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -8342,14 +8404,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f92e216 // sdot v22.4s, v16.16b, v18.4b[0]
 	WORD $0x4f8fe217 // sdot v23.4s, v16.16b, v15.4b[0]
-	MOVBU 1041(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1045(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1049(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1053(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 1041(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1045(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1049(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1053(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -8360,14 +8422,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb2e216 // sdot v22.4s, v16.16b, v18.4b[1]
 	WORD $0x4fafe217 // sdot v23.4s, v16.16b, v15.4b[1]
-	MOVBU 1042(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1046(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1050(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1054(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1042(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1046(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1050(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1054(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -8378,14 +8440,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f92ea16 // sdot v22.4s, v16.16b, v18.4b[2]
 	WORD $0x4f8fea17 // sdot v23.4s, v16.16b, v15.4b[2]
-	MOVBU 1043(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1047(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1051(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1055(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 1043(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1047(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1051(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1055(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -8396,14 +8458,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb2ea16 // sdot v22.4s, v16.16b, v18.4b[3]
 	WORD $0x4fafea17 // sdot v23.4s, v16.16b, v15.4b[3]
-	MOVBU 1104(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1108(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1112(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1116(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1104(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1108(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1112(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1116(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -8414,14 +8476,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f93e216 // sdot v22.4s, v16.16b, v19.4b[0]
 	WORD $0x4f8ee217 // sdot v23.4s, v16.16b, v14.4b[0]
-	MOVBU 1105(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1109(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1113(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1117(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 1105(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1109(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1113(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1117(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -8432,14 +8494,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb3e216 // sdot v22.4s, v16.16b, v19.4b[1]
 	WORD $0x4faee217 // sdot v23.4s, v16.16b, v14.4b[1]
-	MOVBU 1106(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1110(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1114(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1118(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1106(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1110(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1114(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1118(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -8450,14 +8512,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f93ea16 // sdot v22.4s, v16.16b, v19.4b[2]
 	WORD $0x4f8eea17 // sdot v23.4s, v16.16b, v14.4b[2]
-	MOVBU 1107(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1111(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1115(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1119(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 1107(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1111(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1115(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1119(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -8468,7 +8530,7 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb3ea16 // sdot v22.4s, v16.16b, v19.4b[3]
 	WORD $0x4faeea17 // sdot v23.4s, v16.16b, v14.4b[3]
-	WORD $0x3dc055b0 // ldr q16, [x13, #336]
+	WORD $0x3dc055d0 // ldr q16, [x14, #336]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949211 // fmul v17.4s, v16.4s, v20.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -8477,14 +8539,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 1056(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1060(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1064(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1068(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1056(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1060(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1064(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1068(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -8495,14 +8557,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f92e2f0 // sdot v16.4s, v23.16b, v18.4b[0]
 	WORD $0x4f8fe2f1 // sdot v17.4s, v23.16b, v15.4b[0]
-	MOVBU 1057(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1061(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1065(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1069(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 1057(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1061(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1065(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1069(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -8513,14 +8575,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb2e2f0 // sdot v16.4s, v23.16b, v18.4b[1]
 	WORD $0x4fafe2f1 // sdot v17.4s, v23.16b, v15.4b[1]
-	MOVBU 1058(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1062(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1066(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1070(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1058(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1062(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1066(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1070(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -8531,14 +8593,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f92eaf0 // sdot v16.4s, v23.16b, v18.4b[2]
 	WORD $0x4f8feaf1 // sdot v17.4s, v23.16b, v15.4b[2]
-	MOVBU 1059(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1063(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1067(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1071(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 1059(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1063(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1067(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1071(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -8549,14 +8611,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb2eaf0 // sdot v16.4s, v23.16b, v18.4b[3]
 	WORD $0x4fafeaf1 // sdot v17.4s, v23.16b, v15.4b[3]
-	MOVBU 1120(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1124(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1128(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1132(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1120(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1124(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1128(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1132(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -8567,14 +8629,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f93e2f0 // sdot v16.4s, v23.16b, v19.4b[0]
 	WORD $0x4f8ee2f1 // sdot v17.4s, v23.16b, v14.4b[0]
-	MOVBU 1121(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1125(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1129(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1133(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 1121(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1125(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1129(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1133(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -8585,14 +8647,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb3e2f0 // sdot v16.4s, v23.16b, v19.4b[1]
 	WORD $0x4faee2f1 // sdot v17.4s, v23.16b, v14.4b[1]
-	MOVBU 1122(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1126(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1130(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1134(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1122(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1126(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1130(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1134(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -8603,14 +8665,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f93eaf0 // sdot v16.4s, v23.16b, v19.4b[2]
 	WORD $0x4f8eeaf1 // sdot v17.4s, v23.16b, v14.4b[2]
-	MOVBU 1123(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1127(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1131(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1135(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 1123(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1127(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1131(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1135(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -8621,7 +8683,7 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb3eaf0 // sdot v16.4s, v23.16b, v19.4b[3]
 	WORD $0x4faeeaf1 // sdot v17.4s, v23.16b, v14.4b[3]
-	WORD $0x3dc059b7 // ldr q23, [x13, #352]
+	WORD $0x3dc059d7 // ldr q23, [x14, #352]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9492f6 // fmul v22.4s, v23.4s, v20.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -8630,14 +8692,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 1072(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1076(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1080(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1084(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1072(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1076(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1080(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1084(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8648,14 +8710,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f92e237 // sdot v23.4s, v17.16b, v18.4b[0]
 	WORD $0x4f8fe236 // sdot v22.4s, v17.16b, v15.4b[0]
-	MOVBU 1073(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1077(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1081(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1085(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 1073(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1077(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1081(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1085(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8666,14 +8728,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb2e237 // sdot v23.4s, v17.16b, v18.4b[1]
 	WORD $0x4fafe236 // sdot v22.4s, v17.16b, v15.4b[1]
-	MOVBU 1074(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1078(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1082(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1086(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1074(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1078(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1082(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1086(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8684,14 +8746,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f92ea37 // sdot v23.4s, v17.16b, v18.4b[2]
 	WORD $0x4f8fea36 // sdot v22.4s, v17.16b, v15.4b[2]
-	MOVBU 1075(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1079(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1083(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1087(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 1075(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1079(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1083(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1087(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8702,14 +8764,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb2ea37 // sdot v23.4s, v17.16b, v18.4b[3]
 	WORD $0x4fafea36 // sdot v22.4s, v17.16b, v15.4b[3]
-	MOVBU 1136(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1140(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1144(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1148(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1136(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1140(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1144(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1148(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8720,14 +8782,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f93e237 // sdot v23.4s, v17.16b, v19.4b[0]
 	WORD $0x4f8ee236 // sdot v22.4s, v17.16b, v14.4b[0]
-	MOVBU 1137(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1141(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1145(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1149(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 1137(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1141(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1145(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1149(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8738,14 +8800,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb3e237 // sdot v23.4s, v17.16b, v19.4b[1]
 	WORD $0x4faee236 // sdot v22.4s, v17.16b, v14.4b[1]
-	MOVBU 1138(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1142(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1146(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1150(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1138(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1142(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1146(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1150(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8756,14 +8818,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f93ea37 // sdot v23.4s, v17.16b, v19.4b[2]
 	WORD $0x4f8eea36 // sdot v22.4s, v17.16b, v14.4b[2]
-	MOVBU 1139(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1143(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1147(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1151(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 1139(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1143(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1147(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1151(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -8774,31 +8836,31 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb3ea37 // sdot v23.4s, v17.16b, v19.4b[3]
 	WORD $0x4faeea36 // sdot v22.4s, v17.16b, v14.4b[3]
-	WORD $0x3dc05db1 // ldr q17, [x13, #368]
+	WORD $0x3dc05dd1 // ldr q17, [x14, #368]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00193 // ldr q19, [x12]
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
-	WORD $0x3dc00994 // ldr q20, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00995 // ldr q21, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b3 // ldr q19, [x13]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 1216(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1220(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1224(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1228(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1216(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1220(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1224(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1228(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8809,14 +8871,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8ee2d1 // sdot v17.4s, v22.16b, v14.4b[0]
 	WORD $0x4f93e2d0 // sdot v16.4s, v22.16b, v19.4b[0]
-	MOVBU 1217(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1221(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1225(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1229(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 1217(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1221(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1225(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1229(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8827,14 +8889,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4faee2d1 // sdot v17.4s, v22.16b, v14.4b[1]
 	WORD $0x4fb3e2d0 // sdot v16.4s, v22.16b, v19.4b[1]
-	MOVBU 1218(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1222(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1226(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1230(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1218(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1222(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1226(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1230(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8845,14 +8907,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8eead1 // sdot v17.4s, v22.16b, v14.4b[2]
 	WORD $0x4f93ead0 // sdot v16.4s, v22.16b, v19.4b[2]
-	MOVBU 1219(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1223(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1227(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1231(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 1219(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1223(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1227(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1231(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8863,14 +8925,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4faeead1 // sdot v17.4s, v22.16b, v14.4b[3]
 	WORD $0x4fb3ead0 // sdot v16.4s, v22.16b, v19.4b[3]
-	MOVBU 1280(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1284(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1288(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1292(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1280(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1284(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1288(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1292(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8881,14 +8943,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8fe2d1 // sdot v17.4s, v22.16b, v15.4b[0]
 	WORD $0x4f92e2d0 // sdot v16.4s, v22.16b, v18.4b[0]
-	MOVBU 1281(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1285(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1289(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1293(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 1281(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1285(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1289(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1293(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8899,14 +8961,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fafe2d1 // sdot v17.4s, v22.16b, v15.4b[1]
 	WORD $0x4fb2e2d0 // sdot v16.4s, v22.16b, v18.4b[1]
-	MOVBU 1282(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1286(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1290(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1294(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1282(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1286(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1290(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1294(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8917,14 +8979,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f8fead1 // sdot v17.4s, v22.16b, v15.4b[2]
 	WORD $0x4f92ead0 // sdot v16.4s, v22.16b, v18.4b[2]
-	MOVBU 1283(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1287(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1291(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1295(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 1283(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1287(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1291(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1295(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -8935,7 +8997,7 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fafead1 // sdot v17.4s, v22.16b, v15.4b[3]
 	WORD $0x4fb2ead0 // sdot v16.4s, v22.16b, v18.4b[3]
-	WORD $0x3dc061b6 // ldr q22, [x13, #384]
+	WORD $0x3dc061d6 // ldr q22, [x14, #384]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9592d7 // fmul v23.4s, v22.4s, v21.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -8944,14 +9006,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 1232(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1236(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1240(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1244(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1232(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1236(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1240(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1244(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -8962,14 +9024,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8ee216 // sdot v22.4s, v16.16b, v14.4b[0]
 	WORD $0x4f93e217 // sdot v23.4s, v16.16b, v19.4b[0]
-	MOVBU 1233(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1237(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1241(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1245(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 1233(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1237(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1241(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1245(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -8980,14 +9042,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4faee216 // sdot v22.4s, v16.16b, v14.4b[1]
 	WORD $0x4fb3e217 // sdot v23.4s, v16.16b, v19.4b[1]
-	MOVBU 1234(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1238(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1242(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1246(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1234(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1238(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1242(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1246(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -8998,14 +9060,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8eea16 // sdot v22.4s, v16.16b, v14.4b[2]
 	WORD $0x4f93ea17 // sdot v23.4s, v16.16b, v19.4b[2]
-	MOVBU 1235(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1239(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1243(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1247(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 1235(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1239(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1243(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1247(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9016,14 +9078,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4faeea16 // sdot v22.4s, v16.16b, v14.4b[3]
 	WORD $0x4fb3ea17 // sdot v23.4s, v16.16b, v19.4b[3]
-	MOVBU 1296(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1300(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1304(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1308(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1296(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1300(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1304(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1308(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9034,14 +9096,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8fe216 // sdot v22.4s, v16.16b, v15.4b[0]
 	WORD $0x4f92e217 // sdot v23.4s, v16.16b, v18.4b[0]
-	MOVBU 1297(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1301(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1305(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1309(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 1297(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1301(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1305(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1309(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9052,14 +9114,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fafe216 // sdot v22.4s, v16.16b, v15.4b[1]
 	WORD $0x4fb2e217 // sdot v23.4s, v16.16b, v18.4b[1]
-	MOVBU 1298(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1302(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1306(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1310(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1298(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1302(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1306(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1310(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9070,14 +9132,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f8fea16 // sdot v22.4s, v16.16b, v15.4b[2]
 	WORD $0x4f92ea17 // sdot v23.4s, v16.16b, v18.4b[2]
-	MOVBU 1299(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1303(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1307(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1311(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 1299(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1303(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1307(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1311(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9088,7 +9150,7 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fafea16 // sdot v22.4s, v16.16b, v15.4b[3]
 	WORD $0x4fb2ea17 // sdot v23.4s, v16.16b, v18.4b[3]
-	WORD $0x3dc065b0 // ldr q16, [x13, #400]
+	WORD $0x3dc065d0 // ldr q16, [x14, #400]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f959211 // fmul v17.4s, v16.4s, v21.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -9097,14 +9159,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 1248(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1252(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1256(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1260(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1248(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1252(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1256(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1260(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9115,14 +9177,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8ee2f0 // sdot v16.4s, v23.16b, v14.4b[0]
 	WORD $0x4f93e2f1 // sdot v17.4s, v23.16b, v19.4b[0]
-	MOVBU 1249(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1253(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1257(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1261(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 1249(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1253(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1257(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1261(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9133,14 +9195,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4faee2f0 // sdot v16.4s, v23.16b, v14.4b[1]
 	WORD $0x4fb3e2f1 // sdot v17.4s, v23.16b, v19.4b[1]
-	MOVBU 1250(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1254(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1258(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1262(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1250(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1254(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1258(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1262(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9151,14 +9213,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8eeaf0 // sdot v16.4s, v23.16b, v14.4b[2]
 	WORD $0x4f93eaf1 // sdot v17.4s, v23.16b, v19.4b[2]
-	MOVBU 1251(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1255(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1259(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1263(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 1251(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1255(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1259(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1263(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9169,14 +9231,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4faeeaf0 // sdot v16.4s, v23.16b, v14.4b[3]
 	WORD $0x4fb3eaf1 // sdot v17.4s, v23.16b, v19.4b[3]
-	MOVBU 1312(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1316(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1320(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1324(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1312(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1316(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1320(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1324(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9187,14 +9249,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8fe2f0 // sdot v16.4s, v23.16b, v15.4b[0]
 	WORD $0x4f92e2f1 // sdot v17.4s, v23.16b, v18.4b[0]
-	MOVBU 1313(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1317(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1321(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1325(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 1313(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1317(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1321(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1325(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9205,14 +9267,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fafe2f0 // sdot v16.4s, v23.16b, v15.4b[1]
 	WORD $0x4fb2e2f1 // sdot v17.4s, v23.16b, v18.4b[1]
-	MOVBU 1314(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1318(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1322(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1326(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1314(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1318(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1322(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1326(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9223,14 +9285,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f8feaf0 // sdot v16.4s, v23.16b, v15.4b[2]
 	WORD $0x4f92eaf1 // sdot v17.4s, v23.16b, v18.4b[2]
-	MOVBU 1315(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1319(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1323(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1327(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 1315(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1319(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1323(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1327(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9241,7 +9303,7 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fafeaf0 // sdot v16.4s, v23.16b, v15.4b[3]
 	WORD $0x4fb2eaf1 // sdot v17.4s, v23.16b, v18.4b[3]
-	WORD $0x3dc069b7 // ldr q23, [x13, #416]
+	WORD $0x3dc069d7 // ldr q23, [x14, #416]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9592f6 // fmul v22.4s, v23.4s, v21.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -9250,14 +9312,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 1264(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1268(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1272(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1276(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1264(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1268(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1272(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1276(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9268,14 +9330,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8ee237 // sdot v23.4s, v17.16b, v14.4b[0]
 	WORD $0x4f93e236 // sdot v22.4s, v17.16b, v19.4b[0]
-	MOVBU 1265(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1269(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1273(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1277(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 1265(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1269(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1273(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1277(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9286,14 +9348,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4faee237 // sdot v23.4s, v17.16b, v14.4b[1]
 	WORD $0x4fb3e236 // sdot v22.4s, v17.16b, v19.4b[1]
-	MOVBU 1266(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1270(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1274(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1278(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1266(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1270(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1274(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1278(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9304,14 +9366,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8eea37 // sdot v23.4s, v17.16b, v14.4b[2]
 	WORD $0x4f93ea36 // sdot v22.4s, v17.16b, v19.4b[2]
-	MOVBU 1267(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1271(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1275(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1279(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 1267(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1271(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1275(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1279(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9322,14 +9384,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4faeea37 // sdot v23.4s, v17.16b, v14.4b[3]
 	WORD $0x4fb3ea36 // sdot v22.4s, v17.16b, v19.4b[3]
-	MOVBU 1328(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1332(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1336(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1340(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1328(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1332(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1336(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1340(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9340,14 +9402,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8fe237 // sdot v23.4s, v17.16b, v15.4b[0]
 	WORD $0x4f92e236 // sdot v22.4s, v17.16b, v18.4b[0]
-	MOVBU 1329(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1333(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1337(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1341(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 1329(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1333(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1337(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1341(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9358,14 +9420,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fafe237 // sdot v23.4s, v17.16b, v15.4b[1]
 	WORD $0x4fb2e236 // sdot v22.4s, v17.16b, v18.4b[1]
-	MOVBU 1330(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1334(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1338(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1342(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1330(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1334(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1338(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1342(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9376,14 +9438,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f8fea37 // sdot v23.4s, v17.16b, v15.4b[2]
 	WORD $0x4f92ea36 // sdot v22.4s, v17.16b, v18.4b[2]
-	MOVBU 1331(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1335(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1339(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1343(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 1331(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1335(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1339(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1343(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9394,31 +9456,31 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fafea37 // sdot v23.4s, v17.16b, v15.4b[3]
 	WORD $0x4fb2ea36 // sdot v22.4s, v17.16b, v18.4b[3]
-	WORD $0x3dc06db1 // ldr q17, [x13, #432]
+	WORD $0x3dc06dd1 // ldr q17, [x14, #432]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f959230 // fmul v16.4s, v17.4s, v21.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cecd // fmla v13.4s, v22.4s, v16.4s
-	WORD $0x3dc00172 // ldr q18, [x11]
-	WORD $0x3dc00573 // ldr q19, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00995 // ldr q21, [x12, #32]
+	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc00593 // ldr q19, [x12, #16]
+	WORD $0x3dc00994 // ldr q20, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b5 // ldr q21, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
-	MOVBU 1408(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1412(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1416(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1420(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1408(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1412(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1416(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1420(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -9429,14 +9491,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f92e2d1 // sdot v17.4s, v22.16b, v18.4b[0]
 	WORD $0x4f8fe2d0 // sdot v16.4s, v22.16b, v15.4b[0]
-	MOVBU 1409(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1413(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1417(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1421(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 1409(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1413(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1417(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1421(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -9447,14 +9509,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb2e2d1 // sdot v17.4s, v22.16b, v18.4b[1]
 	WORD $0x4fafe2d0 // sdot v16.4s, v22.16b, v15.4b[1]
-	MOVBU 1410(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1414(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1418(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1422(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1410(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1414(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1418(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1422(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -9465,14 +9527,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f92ead1 // sdot v17.4s, v22.16b, v18.4b[2]
 	WORD $0x4f8fead0 // sdot v16.4s, v22.16b, v15.4b[2]
-	MOVBU 1411(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1415(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1419(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1423(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 1411(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1415(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1419(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1423(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -9483,14 +9545,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb2ead1 // sdot v17.4s, v22.16b, v18.4b[3]
 	WORD $0x4fafead0 // sdot v16.4s, v22.16b, v15.4b[3]
-	MOVBU 1472(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1476(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1480(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1484(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1472(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1476(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1480(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1484(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -9501,14 +9563,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f93e2d1 // sdot v17.4s, v22.16b, v19.4b[0]
 	WORD $0x4f8ee2d0 // sdot v16.4s, v22.16b, v14.4b[0]
-	MOVBU 1473(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1477(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1481(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1485(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 1473(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1477(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1481(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1485(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -9519,14 +9581,14 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb3e2d1 // sdot v17.4s, v22.16b, v19.4b[1]
 	WORD $0x4faee2d0 // sdot v16.4s, v22.16b, v14.4b[1]
-	MOVBU 1474(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1478(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1482(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1486(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1474(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1478(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1482(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1486(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e973ad6 // zip1 v22.4s, v22.4s, v23.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -9537,14 +9599,14 @@ loop9:
 	WORD $0x6e3986d6 // sub v22.16b, v22.16b, v25.16b
 	WORD $0x4f93ead1 // sdot v17.4s, v22.16b, v19.4b[2]
 	WORD $0x4f8eead0 // sdot v16.4s, v22.16b, v14.4b[2]
-	MOVBU 1475(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1479(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1483(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1487(R2), R15
-	FMOVS (R14)(R15<<2), F23
+	MOVBU 1475(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1479(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1483(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1487(R2), R16
+	FMOVS (R15)(R16<<2), F23
 	WORD $0x4e993ad6 // zip1 v22.4s, v22.4s, v25.4s
 	WORD $0x4e973b18 // zip1 v24.4s, v24.4s, v23.4s
 	WORD $0x4ed83ad6 // zip1 v22.2d, v22.2d, v24.2d
@@ -9555,7 +9617,7 @@ loop9:
 	WORD $0x6e3786d6 // sub v22.16b, v22.16b, v23.16b
 	WORD $0x4fb3ead1 // sdot v17.4s, v22.16b, v19.4b[3]
 	WORD $0x4faeead0 // sdot v16.4s, v22.16b, v14.4b[3]
-	WORD $0x3dc071b6 // ldr q22, [x13, #448]
+	WORD $0x3dc071d6 // ldr q22, [x14, #448]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f9492d7 // fmul v23.4s, v22.4s, v20.s[0]
 	WORD $0x4e37ce26 // fmla v6.4s, v17.4s, v23.4s
@@ -9564,14 +9626,14 @@ loop9:
 	WORD $0x4e37ce0a // fmla v10.4s, v16.4s, v23.4s
 	WORD $0x4f00e416 // movi v22.16b, #0
 	WORD $0x4f00e417 // movi v23.16b, #0
-	MOVBU 1424(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1428(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1432(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1436(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1424(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1428(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1432(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1436(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9582,14 +9644,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f92e216 // sdot v22.4s, v16.16b, v18.4b[0]
 	WORD $0x4f8fe217 // sdot v23.4s, v16.16b, v15.4b[0]
-	MOVBU 1425(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1429(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1433(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1437(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 1425(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1429(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1433(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1437(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9600,14 +9662,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb2e216 // sdot v22.4s, v16.16b, v18.4b[1]
 	WORD $0x4fafe217 // sdot v23.4s, v16.16b, v15.4b[1]
-	MOVBU 1426(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1430(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1434(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1438(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1426(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1430(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1434(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1438(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9618,14 +9680,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f92ea16 // sdot v22.4s, v16.16b, v18.4b[2]
 	WORD $0x4f8fea17 // sdot v23.4s, v16.16b, v15.4b[2]
-	MOVBU 1427(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1431(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1435(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1439(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 1427(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1431(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1435(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1439(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9636,14 +9698,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb2ea16 // sdot v22.4s, v16.16b, v18.4b[3]
 	WORD $0x4fafea17 // sdot v23.4s, v16.16b, v15.4b[3]
-	MOVBU 1488(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1492(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1496(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1500(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1488(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1492(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1496(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1500(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9654,14 +9716,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f93e216 // sdot v22.4s, v16.16b, v19.4b[0]
 	WORD $0x4f8ee217 // sdot v23.4s, v16.16b, v14.4b[0]
-	MOVBU 1489(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1493(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1497(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1501(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 1489(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1493(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1497(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1501(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9672,14 +9734,14 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb3e216 // sdot v22.4s, v16.16b, v19.4b[1]
 	WORD $0x4faee217 // sdot v23.4s, v16.16b, v14.4b[1]
-	MOVBU 1490(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1494(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1498(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1502(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1490(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1494(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1498(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1502(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9690,14 +9752,14 @@ loop9:
 	WORD $0x6e398610 // sub v16.16b, v16.16b, v25.16b
 	WORD $0x4f93ea16 // sdot v22.4s, v16.16b, v19.4b[2]
 	WORD $0x4f8eea17 // sdot v23.4s, v16.16b, v14.4b[2]
-	MOVBU 1491(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1495(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1499(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1503(R2), R15
-	FMOVS (R14)(R15<<2), F17
+	MOVBU 1491(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1495(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1499(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1503(R2), R16
+	FMOVS (R15)(R16<<2), F17
 	WORD $0x4e993a10 // zip1 v16.4s, v16.4s, v25.4s
 	WORD $0x4e913b18 // zip1 v24.4s, v24.4s, v17.4s
 	WORD $0x4ed83a10 // zip1 v16.2d, v16.2d, v24.2d
@@ -9708,7 +9770,7 @@ loop9:
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4fb3ea16 // sdot v22.4s, v16.16b, v19.4b[3]
 	WORD $0x4faeea17 // sdot v23.4s, v16.16b, v14.4b[3]
-	WORD $0x3dc075b0 // ldr q16, [x13, #464]
+	WORD $0x3dc075d0 // ldr q16, [x14, #464]
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f949211 // fmul v17.4s, v16.4s, v20.s[0]
 	WORD $0x4e31cec7 // fmla v7.4s, v22.4s, v17.4s
@@ -9717,14 +9779,14 @@ loop9:
 	WORD $0x4e31ceeb // fmla v11.4s, v23.4s, v17.4s
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
-	MOVBU 1440(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1444(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1448(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1452(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1440(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1444(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1448(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1452(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9735,14 +9797,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f92e2f0 // sdot v16.4s, v23.16b, v18.4b[0]
 	WORD $0x4f8fe2f1 // sdot v17.4s, v23.16b, v15.4b[0]
-	MOVBU 1441(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1445(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1449(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1453(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 1441(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1445(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1449(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1453(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9753,14 +9815,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb2e2f0 // sdot v16.4s, v23.16b, v18.4b[1]
 	WORD $0x4fafe2f1 // sdot v17.4s, v23.16b, v15.4b[1]
-	MOVBU 1442(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1446(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1450(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1454(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1442(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1446(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1450(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1454(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9771,14 +9833,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f92eaf0 // sdot v16.4s, v23.16b, v18.4b[2]
 	WORD $0x4f8feaf1 // sdot v17.4s, v23.16b, v15.4b[2]
-	MOVBU 1443(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1447(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1451(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1455(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 1443(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1447(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1451(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1455(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9789,14 +9851,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb2eaf0 // sdot v16.4s, v23.16b, v18.4b[3]
 	WORD $0x4fafeaf1 // sdot v17.4s, v23.16b, v15.4b[3]
-	MOVBU 1504(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1508(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1512(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1516(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1504(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1508(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1512(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1516(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9807,14 +9869,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f93e2f0 // sdot v16.4s, v23.16b, v19.4b[0]
 	WORD $0x4f8ee2f1 // sdot v17.4s, v23.16b, v14.4b[0]
-	MOVBU 1505(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1509(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1513(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1517(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 1505(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1509(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1513(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1517(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9825,14 +9887,14 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb3e2f0 // sdot v16.4s, v23.16b, v19.4b[1]
 	WORD $0x4faee2f1 // sdot v17.4s, v23.16b, v14.4b[1]
-	MOVBU 1506(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1510(R2), R15
-	FMOVS (R14)(R15<<2), F22
-	MOVBU 1514(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1518(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1506(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1510(R2), R16
+	FMOVS (R15)(R16<<2), F22
+	MOVBU 1514(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1518(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e963af7 // zip1 v23.4s, v23.4s, v22.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9843,14 +9905,14 @@ loop9:
 	WORD $0x6e3986f7 // sub v23.16b, v23.16b, v25.16b
 	WORD $0x4f93eaf0 // sdot v16.4s, v23.16b, v19.4b[2]
 	WORD $0x4f8eeaf1 // sdot v17.4s, v23.16b, v14.4b[2]
-	MOVBU 1507(R2), R15
-	FMOVS (R14)(R15<<2), F23
-	MOVBU 1511(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1515(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1519(R2), R15
-	FMOVS (R14)(R15<<2), F22
+	MOVBU 1507(R2), R16
+	FMOVS (R15)(R16<<2), F23
+	MOVBU 1511(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1515(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1519(R2), R16
+	FMOVS (R15)(R16<<2), F22
 	WORD $0x4e993af7 // zip1 v23.4s, v23.4s, v25.4s
 	WORD $0x4e963b18 // zip1 v24.4s, v24.4s, v22.4s
 	WORD $0x4ed83af7 // zip1 v23.2d, v23.2d, v24.2d
@@ -9861,7 +9923,7 @@ loop9:
 	WORD $0x6e3686f7 // sub v23.16b, v23.16b, v22.16b
 	WORD $0x4fb3eaf0 // sdot v16.4s, v23.16b, v19.4b[3]
 	WORD $0x4faeeaf1 // sdot v17.4s, v23.16b, v14.4b[3]
-	WORD $0x3dc079b7 // ldr q23, [x13, #480]
+	WORD $0x3dc079d7 // ldr q23, [x14, #480]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f9492f6 // fmul v22.4s, v23.4s, v20.s[0]
 	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
@@ -9870,14 +9932,14 @@ loop9:
 	WORD $0x4e36ce2c // fmla v12.4s, v17.4s, v22.4s
 	WORD $0x4f00e417 // movi v23.16b, #0
 	WORD $0x4f00e416 // movi v22.16b, #0
-	MOVBU 1456(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1460(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1464(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1468(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1456(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1460(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1464(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1468(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9888,14 +9950,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f92e237 // sdot v23.4s, v17.16b, v18.4b[0]
 	WORD $0x4f8fe236 // sdot v22.4s, v17.16b, v15.4b[0]
-	MOVBU 1457(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1461(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1465(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1469(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 1457(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1461(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1465(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1469(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9906,14 +9968,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb2e237 // sdot v23.4s, v17.16b, v18.4b[1]
 	WORD $0x4fafe236 // sdot v22.4s, v17.16b, v15.4b[1]
-	MOVBU 1458(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1462(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1466(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1470(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1458(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1462(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1466(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1470(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9924,14 +9986,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f92ea37 // sdot v23.4s, v17.16b, v18.4b[2]
 	WORD $0x4f8fea36 // sdot v22.4s, v17.16b, v15.4b[2]
-	MOVBU 1459(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1463(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1467(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1471(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 1459(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1463(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1467(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1471(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9942,14 +10004,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb2ea37 // sdot v23.4s, v17.16b, v18.4b[3]
 	WORD $0x4fafea36 // sdot v22.4s, v17.16b, v15.4b[3]
-	MOVBU 1520(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1524(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1528(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1532(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1520(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1524(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1528(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1532(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9960,14 +10022,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f93e237 // sdot v23.4s, v17.16b, v19.4b[0]
 	WORD $0x4f8ee236 // sdot v22.4s, v17.16b, v14.4b[0]
-	MOVBU 1521(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1525(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1529(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1533(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 1521(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1525(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1529(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1533(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9978,14 +10040,14 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb3e237 // sdot v23.4s, v17.16b, v19.4b[1]
 	WORD $0x4faee236 // sdot v22.4s, v17.16b, v14.4b[1]
-	MOVBU 1522(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1526(R2), R15
-	FMOVS (R14)(R15<<2), F16
-	MOVBU 1530(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1534(R2), R15
-	FMOVS (R14)(R15<<2), F25
+	MOVBU 1522(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1526(R2), R16
+	FMOVS (R15)(R16<<2), F16
+	MOVBU 1530(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1534(R2), R16
+	FMOVS (R15)(R16<<2), F25
 	WORD $0x4e903a31 // zip1 v17.4s, v17.4s, v16.4s
 	WORD $0x4e993b18 // zip1 v24.4s, v24.4s, v25.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -9996,14 +10058,14 @@ loop9:
 	WORD $0x6e398631 // sub v17.16b, v17.16b, v25.16b
 	WORD $0x4f93ea37 // sdot v23.4s, v17.16b, v19.4b[2]
 	WORD $0x4f8eea36 // sdot v22.4s, v17.16b, v14.4b[2]
-	MOVBU 1523(R2), R15
-	FMOVS (R14)(R15<<2), F17
-	MOVBU 1527(R2), R15
-	FMOVS (R14)(R15<<2), F25
-	MOVBU 1531(R2), R15
-	FMOVS (R14)(R15<<2), F24
-	MOVBU 1535(R2), R15
-	FMOVS (R14)(R15<<2), F16
+	MOVBU 1523(R2), R16
+	FMOVS (R15)(R16<<2), F17
+	MOVBU 1527(R2), R16
+	FMOVS (R15)(R16<<2), F25
+	MOVBU 1531(R2), R16
+	FMOVS (R15)(R16<<2), F24
+	MOVBU 1535(R2), R16
+	FMOVS (R15)(R16<<2), F16
 	WORD $0x4e993a31 // zip1 v17.4s, v17.4s, v25.4s
 	WORD $0x4e903b18 // zip1 v24.4s, v24.4s, v16.4s
 	WORD $0x4ed83a31 // zip1 v17.2d, v17.2d, v24.2d
@@ -10014,7 +10076,7 @@ loop9:
 	WORD $0x6e308631 // sub v17.16b, v17.16b, v16.16b
 	WORD $0x4fb3ea37 // sdot v23.4s, v17.16b, v19.4b[3]
 	WORD $0x4faeea36 // sdot v22.4s, v17.16b, v14.4b[3]
-	WORD $0x3dc07db1 // ldr q17, [x13, #496]
+	WORD $0x3dc07dd1 // ldr q17, [x14, #496]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f949230 // fmul v16.4s, v17.4s, v20.s[0]
 	WORD $0x4e30cee9 // fmla v9.4s, v23.4s, v16.4s
@@ -10025,16 +10087,16 @@ loop9:
 	ADD $1600, R2
 	SUB $1, R10
 	CBNZ R10, loop9
-	MOVD R7, R15
-	WORD $0x3d8001e6 // str q6, [x15]
-	WORD $0x3d8005e7 // str q7, [x15, #16]
-	WORD $0x3d8009e8 // str q8, [x15, #32]
-	WORD $0x3d800de9 // str q9, [x15, #48]
-	ADD R8, R15
-	WORD $0x3d8001ea // str q10, [x15]
-	WORD $0x3d8005eb // str q11, [x15, #16]
-	WORD $0x3d8009ec // str q12, [x15, #32]
-	WORD $0x3d800ded // str q13, [x15, #48]
+	MOVD R7, R16
+	WORD $0x3d800206 // str q6, [x16]
+	WORD $0x3d800607 // str q7, [x16, #16]
+	WORD $0x3d800a08 // str q8, [x16, #32]
+	WORD $0x3d800e09 // str q9, [x16, #48]
+	ADD R8, R16
+	WORD $0x3d80020a // str q10, [x16]
+	WORD $0x3d80060b // str q11, [x16, #16]
+	WORD $0x3d800a0c // str q12, [x16, #32]
+	WORD $0x3d800e0d // str q13, [x16, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

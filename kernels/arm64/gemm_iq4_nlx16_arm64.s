@@ -14,34 +14,44 @@ TEXT ·Gemv_iq4_nlx16_q8x_16x1_dotprod(SB), 0, $64-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-64(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-64(SP), R13
 	WORD $0x4f00e5e0 // movi v0.16b, #15
-	MOVD $Gemv_iq4_nlx16_q8x_16x1_dotprod_1<>(SB), R13
-	WORD $0x3dc001a1 // ldr q1, [x13]
+	MOVD $Gemv_iq4_nlx16_q8x_16x1_dotprod_1<>(SB), R14
+	WORD $0x3dc001c1 // ldr q1, [x14]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
 loop3:
+	CBZ R11, near4
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+near4:
 	WORD $0x3dc00026 // ldr q6, [x1]
 	WORD $0x3dc00427 // ldr q7, [x1, #16]
 	WORD $0x0e2178c8 // fcvtl v8.4s, v6.4h
 	WORD $0x4e2178c9 // fcvtl2 v9.4s, v6.8h
 	WORD $0x0e2178ea // fcvtl v10.4s, v7.4h
 	WORD $0x4e2178eb // fcvtl2 v11.4s, v7.8h
-	WORD $0x3d800188 // str q8, [x12]
-	WORD $0x3d800589 // str q9, [x12, #16]
-	WORD $0x3d80098a // str q10, [x12, #32]
-	WORD $0x3d800d8b // str q11, [x12, #48]
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc00569 // ldr q9, [x11, #16]
-	WORD $0x3dc0096b // ldr q11, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d8001a8 // str q8, [x13]
+	WORD $0x3d8005a9 // str q9, [x13, #16]
+	WORD $0x3d8009aa // str q10, [x13, #32]
+	WORD $0x3d800dab // str q11, [x13, #48]
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc0098b // ldr q11, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e406 // movi v6.16b, #0
@@ -158,19 +168,19 @@ loop3:
 	WORD $0x4e0d002d // tbl v13.16b, {v1.16b}, v13.16b
 	WORD $0x4faae9cc // sdot v12.4s, v14.16b, v10.4b[3]
 	WORD $0x4fa9e9ac // sdot v12.4s, v13.16b, v9.4b[3]
-	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc001ad // ldr q13, [x13]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8b91ae // fmul v14.4s, v13.4s, v11.s[0]
 	WORD $0x4e2ecd02 // fmla v2.4s, v8.4s, v14.4s
-	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc005ad // ldr q13, [x13, #16]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8b91ae // fmul v14.4s, v13.4s, v11.s[0]
 	WORD $0x4e2ecce3 // fmla v3.4s, v7.4s, v14.4s
-	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	WORD $0x3dc009ad // ldr q13, [x13, #32]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8b91ae // fmul v14.4s, v13.4s, v11.s[0]
 	WORD $0x4e2eccc4 // fmla v4.4s, v6.4s, v14.4s
-	WORD $0x3dc00d8d // ldr q13, [x12, #48]
+	WORD $0x3dc00dad // ldr q13, [x13, #48]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8b91ae // fmul v14.4s, v13.4s, v11.s[0]
 	WORD $0x4e2ecd85 // fmla v5.4s, v12.4s, v14.4s
@@ -178,11 +188,11 @@ loop3:
 	ADD $256, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R13
-	WORD $0x3d8001a2 // str q2, [x13]
-	WORD $0x3d8005a3 // str q3, [x13, #16]
-	WORD $0x3d8009a4 // str q4, [x13, #32]
-	WORD $0x3d800da5 // str q5, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c2 // str q2, [x14]
+	WORD $0x3d8005c3 // str q3, [x14, #16]
+	WORD $0x3d8009c4 // str q4, [x14, #32]
+	WORD $0x3d800dc5 // str q5, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -200,15 +210,16 @@ TEXT ·Gemv_iq4_nlx16_q8x_16x2_dotprod(SB), 0, $64-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-64(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-64(SP), R14
 	WORD $0x4f00e5e0 // movi v0.16b, #15
-	MOVD $Gemv_iq4_nlx16_q8x_16x2_dotprod_1<>(SB), R14
-	WORD $0x3dc001c1 // ldr q1, [x14]
+	MOVD $Gemv_iq4_nlx16_q8x_16x2_dotprod_1<>(SB), R15
+	WORD $0x3dc001e1 // ldr q1, [x15]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
@@ -219,24 +230,33 @@ loop2:
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop3:
+	CBZ R11, near4
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+near4:
 	WORD $0x3dc0002a // ldr q10, [x1]
 	WORD $0x3dc0042b // ldr q11, [x1, #16]
 	WORD $0x0e21794c // fcvtl v12.4s, v10.4h
 	WORD $0x4e21794d // fcvtl2 v13.4s, v10.8h
 	WORD $0x0e21796e // fcvtl v14.4s, v11.4h
 	WORD $0x4e21796f // fcvtl2 v15.4s, v11.8h
-	WORD $0x3d8001ac // str q12, [x13]
-	WORD $0x3d8005ad // str q13, [x13, #16]
-	WORD $0x3d8009ae // str q14, [x13, #32]
-	WORD $0x3d800daf // str q15, [x13, #48]
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058a // ldr q10, [x12, #16]
-	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	WORD $0x3d8001cc // str q12, [x14]
+	WORD $0x3d8005cd // str q13, [x14, #16]
+	WORD $0x3d8009ce // str q14, [x14, #32]
+	WORD $0x3d800dcf // str q15, [x14, #48]
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005aa // ldr q10, [x13, #16]
+	WORD $0x3dc009ae // ldr q14, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x3dc00052 // ldr q18, [x2]
@@ -275,7 +295,7 @@ loop3:
 	WORD $0x4fabea71 // sdot v17.4s, v19.16b, v11.4b[3]
 	WORD $0x4facea50 // sdot v16.4s, v18.16b, v12.4b[3]
 	WORD $0x4faaea51 // sdot v17.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc001b2 // ldr q18, [x13]
+	WORD $0x3dc001d2 // ldr q18, [x14]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9253 // fmul v19.4s, v18.4s, v15.s[0]
 	WORD $0x4e33ce02 // fmla v2.4s, v16.4s, v19.4s
@@ -320,7 +340,7 @@ loop3:
 	WORD $0x4fabea13 // sdot v19.4s, v16.16b, v11.4b[3]
 	WORD $0x4facea32 // sdot v18.4s, v17.16b, v12.4b[3]
 	WORD $0x4faaea33 // sdot v19.4s, v17.16b, v10.4b[3]
-	WORD $0x3dc005b1 // ldr q17, [x13, #16]
+	WORD $0x3dc005d1 // ldr q17, [x14, #16]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30ce43 // fmla v3.4s, v18.4s, v16.4s
@@ -365,7 +385,7 @@ loop3:
 	WORD $0x4fabea50 // sdot v16.4s, v18.16b, v11.4b[3]
 	WORD $0x4facea71 // sdot v17.4s, v19.16b, v12.4b[3]
 	WORD $0x4faaea70 // sdot v16.4s, v19.16b, v10.4b[3]
-	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	WORD $0x3dc009d3 // ldr q19, [x14, #32]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9272 // fmul v18.4s, v19.4s, v15.s[0]
 	WORD $0x4e32ce24 // fmla v4.4s, v17.4s, v18.4s
@@ -410,7 +430,7 @@ loop3:
 	WORD $0x4fabea32 // sdot v18.4s, v17.16b, v11.4b[3]
 	WORD $0x4facea13 // sdot v19.4s, v16.16b, v12.4b[3]
 	WORD $0x4faaea12 // sdot v18.4s, v16.16b, v10.4b[3]
-	WORD $0x3dc00db0 // ldr q16, [x13, #48]
+	WORD $0x3dc00dd0 // ldr q16, [x14, #48]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31ce65 // fmla v5.4s, v19.4s, v17.4s
@@ -421,16 +441,16 @@ loop3:
 	ADD $256, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R14
-	WORD $0x3d8001c2 // str q2, [x14]
-	WORD $0x3d8005c3 // str q3, [x14, #16]
-	WORD $0x3d8009c4 // str q4, [x14, #32]
-	WORD $0x3d800dc5 // str q5, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e2 // str q2, [x15]
+	WORD $0x3d8005e3 // str q3, [x15, #16]
+	WORD $0x3d8009e4 // str q4, [x15, #32]
+	WORD $0x3d800de5 // str q5, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

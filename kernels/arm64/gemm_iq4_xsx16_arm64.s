@@ -14,32 +14,70 @@ TEXT ·Gemv_iq4_xsx16_q8x_16x1_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R13
 	WORD $0x4f00e5e0 // movi v0.16b, #15
-	MOVD $Gemv_iq4_xsx16_q8x_16x1_dotprod_1<>(SB), R13
-	WORD $0x3dc001a1 // ldr q1, [x13]
+	MOVD $Gemv_iq4_xsx16_q8x_16x1_dotprod_1<>(SB), R14
+	WORD $0x3dc001c1 // ldr q1, [x14]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
 loop3:
+	CBZ R11, near4
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+	PRFM 512(R14), PLDL1STRM
+	PRFM 576(R14), PLDL1STRM
+	PRFM 640(R14), PLDL1STRM
+	PRFM 704(R14), PLDL1STRM
+	PRFM 768(R14), PLDL1STRM
+	PRFM 832(R14), PLDL1STRM
+	PRFM 896(R14), PLDL1STRM
+	PRFM 960(R14), PLDL1STRM
+	PRFM 1024(R14), PLDL1STRM
+	PRFM 1088(R14), PLDL1STRM
+	PRFM 1152(R14), PLDL1STRM
+	PRFM 1216(R14), PLDL1STRM
+	PRFM 1280(R14), PLDL1STRM
+	PRFM 1344(R14), PLDL1STRM
+	PRFM 1408(R14), PLDL1STRM
+	PRFM 1472(R14), PLDL1STRM
+	PRFM 1536(R14), PLDL1STRM
+	PRFM 1600(R14), PLDL1STRM
+	PRFM 1664(R14), PLDL1STRM
+	PRFM 1728(R14), PLDL1STRM
+	PRFM 1792(R14), PLDL1STRM
+	PRFM 1856(R14), PLDL1STRM
+	PRFM 1920(R14), PLDL1STRM
+	PRFM 1984(R14), PLDL1STRM
+	PRFM 2048(R14), PLDL1STRM
+	PRFM 2112(R14), PLDL1STRM
+near4:
 	WORD $0x3dc00046 // ldr q6, [x2]
 	WORD $0x3dc00447 // ldr q7, [x2, #16]
 	WORD $0x0e2178c8 // fcvtl v8.4s, v6.4h
 	WORD $0x4e2178c9 // fcvtl2 v9.4s, v6.8h
 	WORD $0x0e2178ea // fcvtl v10.4s, v7.4h
 	WORD $0x4e2178eb // fcvtl2 v11.4s, v7.8h
-	MOVW $0x0000000f, R13
-	WORD $0x4e040dae // dup v14.4s, w13
-	MOVW $0x00000030, R13
-	WORD $0x4e040daf // dup v15.4s, w13
-	MOVW $0x00000020, R13
-	WORD $0x4e040db0 // dup v16.4s, w13
+	MOVW $0x0000000f, R14
+	WORD $0x4e040dce // dup v14.4s, w14
+	MOVW $0x00000030, R14
+	WORD $0x4e040dcf // dup v15.4s, w14
+	MOVW $0x00000020, R14
+	WORD $0x4e040dd0 // dup v16.4s, w14
 	WORD $0xfd401046 // ldr d6, [x2, #32]
 	WORD $0x2f10a4c6 // ushll v6.4s, v6.4h, #0
 	WORD $0x3dc01047 // ldr q7, [x2, #64]
@@ -49,7 +87,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
-	WORD $0x3d80018c // str q12, [x12]
+	WORD $0x3d8001ac // str q12, [x13]
 	WORD $0x6f3c04ec // ushr v12.4s, v7.4s, #4
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x4f2254cd // shl v13.4s, v6.4s, #2
@@ -57,14 +95,14 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
-	WORD $0x3d80118c // str q12, [x12, #64]
+	WORD $0x3d8011ac // str q12, [x13, #64]
 	WORD $0x6f3804ec // ushr v12.4s, v7.4s, #8
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6eaf1ccc // bit v12.16b, v6.16b, v15.16b
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
-	WORD $0x3d80218c // str q12, [x12, #128]
+	WORD $0x3d8021ac // str q12, [x13, #128]
 	WORD $0x6f3404ec // ushr v12.4s, v7.4s, #12
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3e04cd // ushr v13.4s, v6.4s, #2
@@ -72,7 +110,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
-	WORD $0x3d80318c // str q12, [x12, #192]
+	WORD $0x3d8031ac // str q12, [x13, #192]
 	WORD $0x6f3004ec // ushr v12.4s, v7.4s, #16
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3c04cd // ushr v13.4s, v6.4s, #4
@@ -80,7 +118,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
-	WORD $0x3d80418c // str q12, [x12, #256]
+	WORD $0x3d8041ac // str q12, [x13, #256]
 	WORD $0x6f2c04ec // ushr v12.4s, v7.4s, #20
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3a04cd // ushr v13.4s, v6.4s, #6
@@ -88,7 +126,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
-	WORD $0x3d80518c // str q12, [x12, #320]
+	WORD $0x3d8051ac // str q12, [x13, #320]
 	WORD $0x6f2804ec // ushr v12.4s, v7.4s, #24
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3804cd // ushr v13.4s, v6.4s, #8
@@ -96,7 +134,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
-	WORD $0x3d80618c // str q12, [x12, #384]
+	WORD $0x3d8061ac // str q12, [x13, #384]
 	WORD $0x6f2404ec // ushr v12.4s, v7.4s, #28
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3604cd // ushr v13.4s, v6.4s, #10
@@ -104,7 +142,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e28dd8c // fmul v12.4s, v12.4s, v8.4s
-	WORD $0x3d80718c // str q12, [x12, #448]
+	WORD $0x3d8071ac // str q12, [x13, #448]
 	WORD $0xfd401446 // ldr d6, [x2, #40]
 	WORD $0x2f10a4c6 // ushll v6.4s, v6.4h, #0
 	WORD $0x3dc01447 // ldr q7, [x2, #80]
@@ -114,7 +152,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x3d80058c // str q12, [x12, #16]
+	WORD $0x3d8005ac // str q12, [x13, #16]
 	WORD $0x6f3c04ec // ushr v12.4s, v7.4s, #4
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x4f2254cd // shl v13.4s, v6.4s, #2
@@ -122,14 +160,14 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x3d80158c // str q12, [x12, #80]
+	WORD $0x3d8015ac // str q12, [x13, #80]
 	WORD $0x6f3804ec // ushr v12.4s, v7.4s, #8
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6eaf1ccc // bit v12.16b, v6.16b, v15.16b
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x3d80258c // str q12, [x12, #144]
+	WORD $0x3d8025ac // str q12, [x13, #144]
 	WORD $0x6f3404ec // ushr v12.4s, v7.4s, #12
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3e04cd // ushr v13.4s, v6.4s, #2
@@ -137,7 +175,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x3d80358c // str q12, [x12, #208]
+	WORD $0x3d8035ac // str q12, [x13, #208]
 	WORD $0x6f3004ec // ushr v12.4s, v7.4s, #16
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3c04cd // ushr v13.4s, v6.4s, #4
@@ -145,7 +183,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x3d80458c // str q12, [x12, #272]
+	WORD $0x3d8045ac // str q12, [x13, #272]
 	WORD $0x6f2c04ec // ushr v12.4s, v7.4s, #20
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3a04cd // ushr v13.4s, v6.4s, #6
@@ -153,7 +191,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x3d80558c // str q12, [x12, #336]
+	WORD $0x3d8055ac // str q12, [x13, #336]
 	WORD $0x6f2804ec // ushr v12.4s, v7.4s, #24
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3804cd // ushr v13.4s, v6.4s, #8
@@ -161,7 +199,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x3d80658c // str q12, [x12, #400]
+	WORD $0x3d8065ac // str q12, [x13, #400]
 	WORD $0x6f2404ec // ushr v12.4s, v7.4s, #28
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3604cd // ushr v13.4s, v6.4s, #10
@@ -169,7 +207,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x3d80758c // str q12, [x12, #464]
+	WORD $0x3d8075ac // str q12, [x13, #464]
 	WORD $0xfd401846 // ldr d6, [x2, #48]
 	WORD $0x2f10a4c6 // ushll v6.4s, v6.4h, #0
 	WORD $0x3dc01847 // ldr q7, [x2, #96]
@@ -179,7 +217,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
-	WORD $0x3d80098c // str q12, [x12, #32]
+	WORD $0x3d8009ac // str q12, [x13, #32]
 	WORD $0x6f3c04ec // ushr v12.4s, v7.4s, #4
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x4f2254cd // shl v13.4s, v6.4s, #2
@@ -187,14 +225,14 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
-	WORD $0x3d80198c // str q12, [x12, #96]
+	WORD $0x3d8019ac // str q12, [x13, #96]
 	WORD $0x6f3804ec // ushr v12.4s, v7.4s, #8
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6eaf1ccc // bit v12.16b, v6.16b, v15.16b
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
-	WORD $0x3d80298c // str q12, [x12, #160]
+	WORD $0x3d8029ac // str q12, [x13, #160]
 	WORD $0x6f3404ec // ushr v12.4s, v7.4s, #12
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3e04cd // ushr v13.4s, v6.4s, #2
@@ -202,7 +240,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
-	WORD $0x3d80398c // str q12, [x12, #224]
+	WORD $0x3d8039ac // str q12, [x13, #224]
 	WORD $0x6f3004ec // ushr v12.4s, v7.4s, #16
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3c04cd // ushr v13.4s, v6.4s, #4
@@ -210,7 +248,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
-	WORD $0x3d80498c // str q12, [x12, #288]
+	WORD $0x3d8049ac // str q12, [x13, #288]
 	WORD $0x6f2c04ec // ushr v12.4s, v7.4s, #20
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3a04cd // ushr v13.4s, v6.4s, #6
@@ -218,7 +256,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
-	WORD $0x3d80598c // str q12, [x12, #352]
+	WORD $0x3d8059ac // str q12, [x13, #352]
 	WORD $0x6f2804ec // ushr v12.4s, v7.4s, #24
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3804cd // ushr v13.4s, v6.4s, #8
@@ -226,7 +264,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
-	WORD $0x3d80698c // str q12, [x12, #416]
+	WORD $0x3d8069ac // str q12, [x13, #416]
 	WORD $0x6f2404ec // ushr v12.4s, v7.4s, #28
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3604cd // ushr v13.4s, v6.4s, #10
@@ -234,7 +272,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
-	WORD $0x3d80798c // str q12, [x12, #480]
+	WORD $0x3d8079ac // str q12, [x13, #480]
 	WORD $0xfd401c46 // ldr d6, [x2, #56]
 	WORD $0x2f10a4c6 // ushll v6.4s, v6.4h, #0
 	WORD $0x3dc01c47 // ldr q7, [x2, #112]
@@ -244,7 +282,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
-	WORD $0x3d800d8c // str q12, [x12, #48]
+	WORD $0x3d800dac // str q12, [x13, #48]
 	WORD $0x6f3c04ec // ushr v12.4s, v7.4s, #4
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x4f2254cd // shl v13.4s, v6.4s, #2
@@ -252,14 +290,14 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
-	WORD $0x3d801d8c // str q12, [x12, #112]
+	WORD $0x3d801dac // str q12, [x13, #112]
 	WORD $0x6f3804ec // ushr v12.4s, v7.4s, #8
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6eaf1ccc // bit v12.16b, v6.16b, v15.16b
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
-	WORD $0x3d802d8c // str q12, [x12, #176]
+	WORD $0x3d802dac // str q12, [x13, #176]
 	WORD $0x6f3404ec // ushr v12.4s, v7.4s, #12
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3e04cd // ushr v13.4s, v6.4s, #2
@@ -267,7 +305,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
-	WORD $0x3d803d8c // str q12, [x12, #240]
+	WORD $0x3d803dac // str q12, [x13, #240]
 	WORD $0x6f3004ec // ushr v12.4s, v7.4s, #16
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3c04cd // ushr v13.4s, v6.4s, #4
@@ -275,7 +313,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
-	WORD $0x3d804d8c // str q12, [x12, #304]
+	WORD $0x3d804dac // str q12, [x13, #304]
 	WORD $0x6f2c04ec // ushr v12.4s, v7.4s, #20
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3a04cd // ushr v13.4s, v6.4s, #6
@@ -283,7 +321,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
-	WORD $0x3d805d8c // str q12, [x12, #368]
+	WORD $0x3d805dac // str q12, [x13, #368]
 	WORD $0x6f2804ec // ushr v12.4s, v7.4s, #24
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3804cd // ushr v13.4s, v6.4s, #8
@@ -291,7 +329,7 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
-	WORD $0x3d806d8c // str q12, [x12, #432]
+	WORD $0x3d806dac // str q12, [x13, #432]
 	WORD $0x6f2404ec // ushr v12.4s, v7.4s, #28
 	WORD $0x4e2e1d8c // and v12.16b, v12.16b, v14.16b
 	WORD $0x6f3604cd // ushr v13.4s, v6.4s, #10
@@ -299,11 +337,11 @@ loop3:
 	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
-	WORD $0x3d807d8c // str q12, [x12, #496]
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc00566 // ldr q6, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d807dac // str q12, [x13, #496]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc00586 // ldr q6, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
@@ -420,26 +458,26 @@ loop3:
 	WORD $0x4e0b002b // tbl v11.16b, {v1.16b}, v11.16b
 	WORD $0x4face94e // sdot v14.4s, v10.16b, v12.4b[3]
 	WORD $0x4fa6e96e // sdot v14.4s, v11.16b, v6.4b[3]
-	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc001ab // ldr q11, [x13]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8d916a // fmul v10.4s, v11.4s, v13.s[0]
 	WORD $0x4e2acce2 // fmla v2.4s, v7.4s, v10.4s
-	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc005ab // ldr q11, [x13, #16]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d916a // fmul v10.4s, v11.4s, v13.s[0]
 	WORD $0x4e2ace03 // fmla v3.4s, v16.4s, v10.4s
-	WORD $0x3dc0098b // ldr q11, [x12, #32]
+	WORD $0x3dc009ab // ldr q11, [x13, #32]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8d916a // fmul v10.4s, v11.4s, v13.s[0]
 	WORD $0x4e2acde4 // fmla v4.4s, v15.4s, v10.4s
-	WORD $0x3dc00d8b // ldr q11, [x12, #48]
+	WORD $0x3dc00dab // ldr q11, [x13, #48]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d916a // fmul v10.4s, v11.4s, v13.s[0]
 	WORD $0x4e2acdc5 // fmla v5.4s, v14.4s, v10.4s
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
@@ -556,26 +594,26 @@ loop3:
 	WORD $0x4e100030 // tbl v16.16b, {v1.16b}, v16.16b
 	WORD $0x4fa6e8ef // sdot v15.4s, v7.16b, v6.4b[3]
 	WORD $0x4facea0f // sdot v15.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc01190 // ldr q16, [x12, #64]
+	WORD $0x3dc011b0 // ldr q16, [x13, #64]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8d9207 // fmul v7.4s, v16.4s, v13.s[0]
 	WORD $0x4e27cd62 // fmla v2.4s, v11.4s, v7.4s
-	WORD $0x3dc01590 // ldr q16, [x12, #80]
+	WORD $0x3dc015b0 // ldr q16, [x13, #80]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d9207 // fmul v7.4s, v16.4s, v13.s[0]
 	WORD $0x4e27cd43 // fmla v3.4s, v10.4s, v7.4s
-	WORD $0x3dc01990 // ldr q16, [x12, #96]
+	WORD $0x3dc019b0 // ldr q16, [x13, #96]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d9207 // fmul v7.4s, v16.4s, v13.s[0]
 	WORD $0x4e27cdc4 // fmla v4.4s, v14.4s, v7.4s
-	WORD $0x3dc01d90 // ldr q16, [x12, #112]
+	WORD $0x3dc01db0 // ldr q16, [x13, #112]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8d9207 // fmul v7.4s, v16.4s, v13.s[0]
 	WORD $0x4e27cde5 // fmla v5.4s, v15.4s, v7.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc00566 // ldr q6, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc00586 // ldr q6, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
@@ -692,26 +730,26 @@ loop3:
 	WORD $0x4e0a002a // tbl v10.16b, {v1.16b}, v10.16b
 	WORD $0x4face96e // sdot v14.4s, v11.16b, v12.4b[3]
 	WORD $0x4fa6e94e // sdot v14.4s, v10.16b, v6.4b[3]
-	WORD $0x3dc0218a // ldr q10, [x12, #128]
+	WORD $0x3dc021aa // ldr q10, [x13, #128]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d914b // fmul v11.4s, v10.4s, v13.s[0]
 	WORD $0x4e2bce02 // fmla v2.4s, v16.4s, v11.4s
-	WORD $0x3dc0258a // ldr q10, [x12, #144]
+	WORD $0x3dc025aa // ldr q10, [x13, #144]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8d914b // fmul v11.4s, v10.4s, v13.s[0]
 	WORD $0x4e2bcce3 // fmla v3.4s, v7.4s, v11.4s
-	WORD $0x3dc0298a // ldr q10, [x12, #160]
+	WORD $0x3dc029aa // ldr q10, [x13, #160]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8d914b // fmul v11.4s, v10.4s, v13.s[0]
 	WORD $0x4e2bcde4 // fmla v4.4s, v15.4s, v11.4s
-	WORD $0x3dc02d8a // ldr q10, [x12, #176]
+	WORD $0x3dc02daa // ldr q10, [x13, #176]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d914b // fmul v11.4s, v10.4s, v13.s[0]
 	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40a // movi v10.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
@@ -828,26 +866,26 @@ loop3:
 	WORD $0x4e070027 // tbl v7.16b, {v1.16b}, v7.16b
 	WORD $0x4fa6ea0f // sdot v15.4s, v16.16b, v6.4b[3]
 	WORD $0x4face8ef // sdot v15.4s, v7.16b, v12.4b[3]
-	WORD $0x3dc03187 // ldr q7, [x12, #192]
+	WORD $0x3dc031a7 // ldr q7, [x13, #192]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d90f0 // fmul v16.4s, v7.4s, v13.s[0]
 	WORD $0x4e30cd42 // fmla v2.4s, v10.4s, v16.4s
-	WORD $0x3dc03587 // ldr q7, [x12, #208]
+	WORD $0x3dc035a7 // ldr q7, [x13, #208]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8d90f0 // fmul v16.4s, v7.4s, v13.s[0]
 	WORD $0x4e30cd63 // fmla v3.4s, v11.4s, v16.4s
-	WORD $0x3dc03987 // ldr q7, [x12, #224]
+	WORD $0x3dc039a7 // ldr q7, [x13, #224]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d90f0 // fmul v16.4s, v7.4s, v13.s[0]
 	WORD $0x4e30cdc4 // fmla v4.4s, v14.4s, v16.4s
-	WORD $0x3dc03d87 // ldr q7, [x12, #240]
+	WORD $0x3dc03da7 // ldr q7, [x13, #240]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8d90f0 // fmul v16.4s, v7.4s, v13.s[0]
 	WORD $0x4e30cde5 // fmla v5.4s, v15.4s, v16.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc00566 // ldr q6, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc00586 // ldr q6, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
@@ -964,26 +1002,26 @@ loop3:
 	WORD $0x4e0b002b // tbl v11.16b, {v1.16b}, v11.16b
 	WORD $0x4face94e // sdot v14.4s, v10.16b, v12.4b[3]
 	WORD $0x4fa6e96e // sdot v14.4s, v11.16b, v6.4b[3]
-	WORD $0x3dc0418b // ldr q11, [x12, #256]
+	WORD $0x3dc041ab // ldr q11, [x13, #256]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8d916a // fmul v10.4s, v11.4s, v13.s[0]
 	WORD $0x4e2acce2 // fmla v2.4s, v7.4s, v10.4s
-	WORD $0x3dc0458b // ldr q11, [x12, #272]
+	WORD $0x3dc045ab // ldr q11, [x13, #272]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d916a // fmul v10.4s, v11.4s, v13.s[0]
 	WORD $0x4e2ace03 // fmla v3.4s, v16.4s, v10.4s
-	WORD $0x3dc0498b // ldr q11, [x12, #288]
+	WORD $0x3dc049ab // ldr q11, [x13, #288]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8d916a // fmul v10.4s, v11.4s, v13.s[0]
 	WORD $0x4e2acde4 // fmla v4.4s, v15.4s, v10.4s
-	WORD $0x3dc04d8b // ldr q11, [x12, #304]
+	WORD $0x3dc04dab // ldr q11, [x13, #304]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d916a // fmul v10.4s, v11.4s, v13.s[0]
 	WORD $0x4e2acdc5 // fmla v5.4s, v14.4s, v10.4s
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
@@ -1100,26 +1138,26 @@ loop3:
 	WORD $0x4e100030 // tbl v16.16b, {v1.16b}, v16.16b
 	WORD $0x4fa6e8ef // sdot v15.4s, v7.16b, v6.4b[3]
 	WORD $0x4facea0f // sdot v15.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc05190 // ldr q16, [x12, #320]
+	WORD $0x3dc051b0 // ldr q16, [x13, #320]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8d9207 // fmul v7.4s, v16.4s, v13.s[0]
 	WORD $0x4e27cd62 // fmla v2.4s, v11.4s, v7.4s
-	WORD $0x3dc05590 // ldr q16, [x12, #336]
+	WORD $0x3dc055b0 // ldr q16, [x13, #336]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d9207 // fmul v7.4s, v16.4s, v13.s[0]
 	WORD $0x4e27cd43 // fmla v3.4s, v10.4s, v7.4s
-	WORD $0x3dc05990 // ldr q16, [x12, #352]
+	WORD $0x3dc059b0 // ldr q16, [x13, #352]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d9207 // fmul v7.4s, v16.4s, v13.s[0]
 	WORD $0x4e27cdc4 // fmla v4.4s, v14.4s, v7.4s
-	WORD $0x3dc05d90 // ldr q16, [x12, #368]
+	WORD $0x3dc05db0 // ldr q16, [x13, #368]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8d9207 // fmul v7.4s, v16.4s, v13.s[0]
 	WORD $0x4e27cde5 // fmla v5.4s, v15.4s, v7.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc00566 // ldr q6, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc00586 // ldr q6, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
@@ -1236,26 +1274,26 @@ loop3:
 	WORD $0x4e0a002a // tbl v10.16b, {v1.16b}, v10.16b
 	WORD $0x4face96e // sdot v14.4s, v11.16b, v12.4b[3]
 	WORD $0x4fa6e94e // sdot v14.4s, v10.16b, v6.4b[3]
-	WORD $0x3dc0618a // ldr q10, [x12, #384]
+	WORD $0x3dc061aa // ldr q10, [x13, #384]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d914b // fmul v11.4s, v10.4s, v13.s[0]
 	WORD $0x4e2bce02 // fmla v2.4s, v16.4s, v11.4s
-	WORD $0x3dc0658a // ldr q10, [x12, #400]
+	WORD $0x3dc065aa // ldr q10, [x13, #400]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8d914b // fmul v11.4s, v10.4s, v13.s[0]
 	WORD $0x4e2bcce3 // fmla v3.4s, v7.4s, v11.4s
-	WORD $0x3dc0698a // ldr q10, [x12, #416]
+	WORD $0x3dc069aa // ldr q10, [x13, #416]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8d914b // fmul v11.4s, v10.4s, v13.s[0]
 	WORD $0x4e2bcde4 // fmla v4.4s, v15.4s, v11.4s
-	WORD $0x3dc06d8a // ldr q10, [x12, #432]
+	WORD $0x3dc06daa // ldr q10, [x13, #432]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d914b // fmul v11.4s, v10.4s, v13.s[0]
 	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40a // movi v10.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
@@ -1372,30 +1410,30 @@ loop3:
 	WORD $0x4e070027 // tbl v7.16b, {v1.16b}, v7.16b
 	WORD $0x4fa6ea0f // sdot v15.4s, v16.16b, v6.4b[3]
 	WORD $0x4face8ef // sdot v15.4s, v7.16b, v12.4b[3]
-	WORD $0x3dc07187 // ldr q7, [x12, #448]
+	WORD $0x3dc071a7 // ldr q7, [x13, #448]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d90f0 // fmul v16.4s, v7.4s, v13.s[0]
 	WORD $0x4e30cd42 // fmla v2.4s, v10.4s, v16.4s
-	WORD $0x3dc07587 // ldr q7, [x12, #464]
+	WORD $0x3dc075a7 // ldr q7, [x13, #464]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8d90f0 // fmul v16.4s, v7.4s, v13.s[0]
 	WORD $0x4e30cd63 // fmla v3.4s, v11.4s, v16.4s
-	WORD $0x3dc07987 // ldr q7, [x12, #480]
+	WORD $0x3dc079a7 // ldr q7, [x13, #480]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d90f0 // fmul v16.4s, v7.4s, v13.s[0]
 	WORD $0x4e30cdc4 // fmla v4.4s, v14.4s, v16.4s
-	WORD $0x3dc07d87 // ldr q7, [x12, #496]
+	WORD $0x3dc07da7 // ldr q7, [x13, #496]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8d90f0 // fmul v16.4s, v7.4s, v13.s[0]
 	WORD $0x4e30cde5 // fmla v5.4s, v15.4s, v16.4s
 	ADD $2176, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R13
-	WORD $0x3d8001a2 // str q2, [x13]
-	WORD $0x3d8005a3 // str q3, [x13, #16]
-	WORD $0x3d8009a4 // str q4, [x13, #32]
-	WORD $0x3d800da5 // str q5, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c2 // str q2, [x14]
+	WORD $0x3d8005c3 // str q3, [x14, #16]
+	WORD $0x3d8009c4 // str q4, [x14, #32]
+	WORD $0x3d800dc5 // str q5, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -1413,15 +1451,16 @@ TEXT ·Gemv_iq4_xsx16_q8x_16x2_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R14
 	WORD $0x4f00e5e0 // movi v0.16b, #15
-	MOVD $Gemv_iq4_xsx16_q8x_16x2_dotprod_1<>(SB), R14
-	WORD $0x3dc001c1 // ldr q1, [x14]
+	MOVD $Gemv_iq4_xsx16_q8x_16x2_dotprod_1<>(SB), R15
+	WORD $0x3dc001e1 // ldr q1, [x15]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
@@ -1432,18 +1471,55 @@ loop2:
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop3:
+	CBZ R11, near4
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+	PRFM 832(R15), PLDL1STRM
+	PRFM 896(R15), PLDL1STRM
+	PRFM 960(R15), PLDL1STRM
+	PRFM 1024(R15), PLDL1STRM
+	PRFM 1088(R15), PLDL1STRM
+	PRFM 1152(R15), PLDL1STRM
+	PRFM 1216(R15), PLDL1STRM
+	PRFM 1280(R15), PLDL1STRM
+	PRFM 1344(R15), PLDL1STRM
+	PRFM 1408(R15), PLDL1STRM
+	PRFM 1472(R15), PLDL1STRM
+	PRFM 1536(R15), PLDL1STRM
+	PRFM 1600(R15), PLDL1STRM
+	PRFM 1664(R15), PLDL1STRM
+	PRFM 1728(R15), PLDL1STRM
+	PRFM 1792(R15), PLDL1STRM
+	PRFM 1856(R15), PLDL1STRM
+	PRFM 1920(R15), PLDL1STRM
+	PRFM 1984(R15), PLDL1STRM
+	PRFM 2048(R15), PLDL1STRM
+	PRFM 2112(R15), PLDL1STRM
+near4:
 	WORD $0x3dc0004a // ldr q10, [x2]
 	WORD $0x3dc0044b // ldr q11, [x2, #16]
 	WORD $0x0e21794c // fcvtl v12.4s, v10.4h
 	WORD $0x4e21794d // fcvtl2 v13.4s, v10.8h
 	WORD $0x0e21796e // fcvtl v14.4s, v11.4h
 	WORD $0x4e21796f // fcvtl2 v15.4s, v11.8h
-	MOVW $0x0000000f, R14
-	WORD $0x4e040dd2 // dup v18.4s, w14
-	MOVW $0x00000030, R14
-	WORD $0x4e040dd3 // dup v19.4s, w14
-	MOVW $0x00000020, R14
-	WORD $0x4e040dd4 // dup v20.4s, w14
+	MOVW $0x0000000f, R15
+	WORD $0x4e040df2 // dup v18.4s, w15
+	MOVW $0x00000030, R15
+	WORD $0x4e040df3 // dup v19.4s, w15
+	MOVW $0x00000020, R15
+	WORD $0x4e040df4 // dup v20.4s, w15
 	WORD $0xfd40104a // ldr d10, [x2, #32]
 	WORD $0x2f10a54a // ushll v10.4s, v10.4h, #0
 	WORD $0x3dc0104b // ldr q11, [x2, #64]
@@ -1453,7 +1529,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	WORD $0x3d8001b0 // str q16, [x13]
+	WORD $0x3d8001d0 // str q16, [x14]
 	WORD $0x6f3c0570 // ushr v16.4s, v11.4s, #4
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x4f225551 // shl v17.4s, v10.4s, #2
@@ -1461,14 +1537,14 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	WORD $0x3d8011b0 // str q16, [x13, #64]
+	WORD $0x3d8011d0 // str q16, [x14, #64]
 	WORD $0x6f380570 // ushr v16.4s, v11.4s, #8
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6eb31d50 // bit v16.16b, v10.16b, v19.16b
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	WORD $0x3d8021b0 // str q16, [x13, #128]
+	WORD $0x3d8021d0 // str q16, [x14, #128]
 	WORD $0x6f340570 // ushr v16.4s, v11.4s, #12
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f3e0551 // ushr v17.4s, v10.4s, #2
@@ -1476,7 +1552,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	WORD $0x3d8031b0 // str q16, [x13, #192]
+	WORD $0x3d8031d0 // str q16, [x14, #192]
 	WORD $0x6f300570 // ushr v16.4s, v11.4s, #16
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f3c0551 // ushr v17.4s, v10.4s, #4
@@ -1484,7 +1560,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	WORD $0x3d8041b0 // str q16, [x13, #256]
+	WORD $0x3d8041d0 // str q16, [x14, #256]
 	WORD $0x6f2c0570 // ushr v16.4s, v11.4s, #20
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f3a0551 // ushr v17.4s, v10.4s, #6
@@ -1492,7 +1568,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	WORD $0x3d8051b0 // str q16, [x13, #320]
+	WORD $0x3d8051d0 // str q16, [x14, #320]
 	WORD $0x6f280570 // ushr v16.4s, v11.4s, #24
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f380551 // ushr v17.4s, v10.4s, #8
@@ -1500,7 +1576,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	WORD $0x3d8061b0 // str q16, [x13, #384]
+	WORD $0x3d8061d0 // str q16, [x14, #384]
 	WORD $0x6f240570 // ushr v16.4s, v11.4s, #28
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f360551 // ushr v17.4s, v10.4s, #10
@@ -1508,7 +1584,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	WORD $0x3d8071b0 // str q16, [x13, #448]
+	WORD $0x3d8071d0 // str q16, [x14, #448]
 	WORD $0xfd40144a // ldr d10, [x2, #40]
 	WORD $0x2f10a54a // ushll v10.4s, v10.4h, #0
 	WORD $0x3dc0144b // ldr q11, [x2, #80]
@@ -1518,7 +1594,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x3d8005b0 // str q16, [x13, #16]
+	WORD $0x3d8005d0 // str q16, [x14, #16]
 	WORD $0x6f3c0570 // ushr v16.4s, v11.4s, #4
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x4f225551 // shl v17.4s, v10.4s, #2
@@ -1526,14 +1602,14 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x3d8015b0 // str q16, [x13, #80]
+	WORD $0x3d8015d0 // str q16, [x14, #80]
 	WORD $0x6f380570 // ushr v16.4s, v11.4s, #8
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6eb31d50 // bit v16.16b, v10.16b, v19.16b
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x3d8025b0 // str q16, [x13, #144]
+	WORD $0x3d8025d0 // str q16, [x14, #144]
 	WORD $0x6f340570 // ushr v16.4s, v11.4s, #12
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f3e0551 // ushr v17.4s, v10.4s, #2
@@ -1541,7 +1617,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x3d8035b0 // str q16, [x13, #208]
+	WORD $0x3d8035d0 // str q16, [x14, #208]
 	WORD $0x6f300570 // ushr v16.4s, v11.4s, #16
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f3c0551 // ushr v17.4s, v10.4s, #4
@@ -1549,7 +1625,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x3d8045b0 // str q16, [x13, #272]
+	WORD $0x3d8045d0 // str q16, [x14, #272]
 	WORD $0x6f2c0570 // ushr v16.4s, v11.4s, #20
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f3a0551 // ushr v17.4s, v10.4s, #6
@@ -1557,7 +1633,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x3d8055b0 // str q16, [x13, #336]
+	WORD $0x3d8055d0 // str q16, [x14, #336]
 	WORD $0x6f280570 // ushr v16.4s, v11.4s, #24
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f380551 // ushr v17.4s, v10.4s, #8
@@ -1565,7 +1641,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x3d8065b0 // str q16, [x13, #400]
+	WORD $0x3d8065d0 // str q16, [x14, #400]
 	WORD $0x6f240570 // ushr v16.4s, v11.4s, #28
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f360551 // ushr v17.4s, v10.4s, #10
@@ -1573,7 +1649,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x3d8075b0 // str q16, [x13, #464]
+	WORD $0x3d8075d0 // str q16, [x14, #464]
 	WORD $0xfd40184a // ldr d10, [x2, #48]
 	WORD $0x2f10a54a // ushll v10.4s, v10.4h, #0
 	WORD $0x3dc0184b // ldr q11, [x2, #96]
@@ -1583,7 +1659,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-	WORD $0x3d8009b0 // str q16, [x13, #32]
+	WORD $0x3d8009d0 // str q16, [x14, #32]
 	WORD $0x6f3c0570 // ushr v16.4s, v11.4s, #4
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x4f225551 // shl v17.4s, v10.4s, #2
@@ -1591,14 +1667,14 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-	WORD $0x3d8019b0 // str q16, [x13, #96]
+	WORD $0x3d8019d0 // str q16, [x14, #96]
 	WORD $0x6f380570 // ushr v16.4s, v11.4s, #8
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6eb31d50 // bit v16.16b, v10.16b, v19.16b
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-	WORD $0x3d8029b0 // str q16, [x13, #160]
+	WORD $0x3d8029d0 // str q16, [x14, #160]
 	WORD $0x6f340570 // ushr v16.4s, v11.4s, #12
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f3e0551 // ushr v17.4s, v10.4s, #2
@@ -1606,7 +1682,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-	WORD $0x3d8039b0 // str q16, [x13, #224]
+	WORD $0x3d8039d0 // str q16, [x14, #224]
 	WORD $0x6f300570 // ushr v16.4s, v11.4s, #16
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f3c0551 // ushr v17.4s, v10.4s, #4
@@ -1614,7 +1690,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-	WORD $0x3d8049b0 // str q16, [x13, #288]
+	WORD $0x3d8049d0 // str q16, [x14, #288]
 	WORD $0x6f2c0570 // ushr v16.4s, v11.4s, #20
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f3a0551 // ushr v17.4s, v10.4s, #6
@@ -1622,7 +1698,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-	WORD $0x3d8059b0 // str q16, [x13, #352]
+	WORD $0x3d8059d0 // str q16, [x14, #352]
 	WORD $0x6f280570 // ushr v16.4s, v11.4s, #24
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f380551 // ushr v17.4s, v10.4s, #8
@@ -1630,7 +1706,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-	WORD $0x3d8069b0 // str q16, [x13, #416]
+	WORD $0x3d8069d0 // str q16, [x14, #416]
 	WORD $0x6f240570 // ushr v16.4s, v11.4s, #28
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f360551 // ushr v17.4s, v10.4s, #10
@@ -1638,7 +1714,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-	WORD $0x3d8079b0 // str q16, [x13, #480]
+	WORD $0x3d8079d0 // str q16, [x14, #480]
 	WORD $0xfd401c4a // ldr d10, [x2, #56]
 	WORD $0x2f10a54a // ushll v10.4s, v10.4h, #0
 	WORD $0x3dc01c4b // ldr q11, [x2, #112]
@@ -1648,7 +1724,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x3d800db0 // str q16, [x13, #48]
+	WORD $0x3d800dd0 // str q16, [x14, #48]
 	WORD $0x6f3c0570 // ushr v16.4s, v11.4s, #4
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x4f225551 // shl v17.4s, v10.4s, #2
@@ -1656,14 +1732,14 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x3d801db0 // str q16, [x13, #112]
+	WORD $0x3d801dd0 // str q16, [x14, #112]
 	WORD $0x6f380570 // ushr v16.4s, v11.4s, #8
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6eb31d50 // bit v16.16b, v10.16b, v19.16b
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x3d802db0 // str q16, [x13, #176]
+	WORD $0x3d802dd0 // str q16, [x14, #176]
 	WORD $0x6f340570 // ushr v16.4s, v11.4s, #12
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f3e0551 // ushr v17.4s, v10.4s, #2
@@ -1671,7 +1747,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x3d803db0 // str q16, [x13, #240]
+	WORD $0x3d803dd0 // str q16, [x14, #240]
 	WORD $0x6f300570 // ushr v16.4s, v11.4s, #16
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f3c0551 // ushr v17.4s, v10.4s, #4
@@ -1679,7 +1755,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x3d804db0 // str q16, [x13, #304]
+	WORD $0x3d804dd0 // str q16, [x14, #304]
 	WORD $0x6f2c0570 // ushr v16.4s, v11.4s, #20
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f3a0551 // ushr v17.4s, v10.4s, #6
@@ -1687,7 +1763,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x3d805db0 // str q16, [x13, #368]
+	WORD $0x3d805dd0 // str q16, [x14, #368]
 	WORD $0x6f280570 // ushr v16.4s, v11.4s, #24
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f380551 // ushr v17.4s, v10.4s, #8
@@ -1695,7 +1771,7 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x3d806db0 // str q16, [x13, #432]
+	WORD $0x3d806dd0 // str q16, [x14, #432]
 	WORD $0x6f240570 // ushr v16.4s, v11.4s, #28
 	WORD $0x4e321e10 // and v16.16b, v16.16b, v18.16b
 	WORD $0x6f360551 // ushr v17.4s, v10.4s, #10
@@ -1703,15 +1779,15 @@ loop3:
 	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x3d807db0 // str q16, [x13, #496]
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00194 // ldr q20, [x12]
-	WORD $0x3dc00593 // ldr q19, [x12, #16]
-	WORD $0x3dc00990 // ldr q16, [x12, #32]
+	WORD $0x3d807dd0 // str q16, [x14, #496]
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b4 // ldr q20, [x13]
+	WORD $0x3dc005b3 // ldr q19, [x13, #16]
+	WORD $0x3dc009b0 // ldr q16, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x3dc0204e // ldr q14, [x2, #128]
@@ -1750,7 +1826,7 @@ loop3:
 	WORD $0x4fb4e9af // sdot v15.4s, v13.16b, v20.4b[3]
 	WORD $0x4fabe9d2 // sdot v18.4s, v14.16b, v11.4b[3]
 	WORD $0x4fb3e9cf // sdot v15.4s, v14.16b, v19.4b[3]
-	WORD $0x3dc001ae // ldr q14, [x13]
+	WORD $0x3dc001ce // ldr q14, [x14]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce42 // fmla v2.4s, v18.4s, v13.4s
@@ -1795,7 +1871,7 @@ loop3:
 	WORD $0x4fb4ea4d // sdot v13.4s, v18.16b, v20.4b[3]
 	WORD $0x4fabe9ee // sdot v14.4s, v15.16b, v11.4b[3]
 	WORD $0x4fb3e9ed // sdot v13.4s, v15.16b, v19.4b[3]
-	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc005cf // ldr q15, [x14, #16]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9191f2 // fmul v18.4s, v15.4s, v17.s[0]
 	WORD $0x4e32cdc3 // fmla v3.4s, v14.4s, v18.4s
@@ -1840,7 +1916,7 @@ loop3:
 	WORD $0x4fb4e9d2 // sdot v18.4s, v14.16b, v20.4b[3]
 	WORD $0x4fabe9af // sdot v15.4s, v13.16b, v11.4b[3]
 	WORD $0x4fb3e9b2 // sdot v18.4s, v13.16b, v19.4b[3]
-	WORD $0x3dc009ad // ldr q13, [x13, #32]
+	WORD $0x3dc009cd // ldr q13, [x14, #32]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecde4 // fmla v4.4s, v15.4s, v14.4s
@@ -1885,21 +1961,21 @@ loop3:
 	WORD $0x4fb4e9ee // sdot v14.4s, v15.16b, v20.4b[3]
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4fb3ea4e // sdot v14.4s, v18.16b, v19.4b[3]
-	WORD $0x3dc00db2 // ldr q18, [x13, #48]
+	WORD $0x3dc00dd2 // ldr q18, [x14, #48]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91924f // fmul v15.4s, v18.4s, v17.s[0]
 	WORD $0x4e2fcda5 // fmla v5.4s, v13.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f90924f // fmul v15.4s, v18.4s, v16.s[0]
 	WORD $0x4e2fcdc9 // fmla v9.4s, v14.4s, v15.4s
-	WORD $0x3dc00173 // ldr q19, [x11]
-	WORD $0x3dc00574 // ldr q20, [x11, #16]
-	WORD $0x3dc00970 // ldr q16, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058a // ldr q10, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc00193 // ldr q19, [x12]
+	WORD $0x3dc00594 // ldr q20, [x12, #16]
+	WORD $0x3dc00990 // ldr q16, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005aa // ldr q10, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x3dc0604e // ldr q14, [x2, #384]
@@ -1938,7 +2014,7 @@ loop3:
 	WORD $0x4fabe9af // sdot v15.4s, v13.16b, v11.4b[3]
 	WORD $0x4fb4e9d2 // sdot v18.4s, v14.16b, v20.4b[3]
 	WORD $0x4faae9cf // sdot v15.4s, v14.16b, v10.4b[3]
-	WORD $0x3dc011ae // ldr q14, [x13, #64]
+	WORD $0x3dc011ce // ldr q14, [x14, #64]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9091cd // fmul v13.4s, v14.4s, v16.s[0]
 	WORD $0x4e2dce42 // fmla v2.4s, v18.4s, v13.4s
@@ -1983,7 +2059,7 @@ loop3:
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4fb4e9ee // sdot v14.4s, v15.16b, v20.4b[3]
 	WORD $0x4faae9ed // sdot v13.4s, v15.16b, v10.4b[3]
-	WORD $0x3dc015af // ldr q15, [x13, #80]
+	WORD $0x3dc015cf // ldr q15, [x14, #80]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9091f2 // fmul v18.4s, v15.4s, v16.s[0]
 	WORD $0x4e32cdc3 // fmla v3.4s, v14.4s, v18.4s
@@ -2028,7 +2104,7 @@ loop3:
 	WORD $0x4fabe9d2 // sdot v18.4s, v14.16b, v11.4b[3]
 	WORD $0x4fb4e9af // sdot v15.4s, v13.16b, v20.4b[3]
 	WORD $0x4faae9b2 // sdot v18.4s, v13.16b, v10.4b[3]
-	WORD $0x3dc019ad // ldr q13, [x13, #96]
+	WORD $0x3dc019cd // ldr q13, [x14, #96]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9091ae // fmul v14.4s, v13.4s, v16.s[0]
 	WORD $0x4e2ecde4 // fmla v4.4s, v15.4s, v14.4s
@@ -2073,21 +2149,21 @@ loop3:
 	WORD $0x4fabe9ee // sdot v14.4s, v15.16b, v11.4b[3]
 	WORD $0x4fb4ea4d // sdot v13.4s, v18.16b, v20.4b[3]
 	WORD $0x4faaea4e // sdot v14.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc01db2 // ldr q18, [x13, #112]
+	WORD $0x3dc01dd2 // ldr q18, [x14, #112]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f90924f // fmul v15.4s, v18.4s, v16.s[0]
 	WORD $0x4e2fcda5 // fmla v5.4s, v13.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f91924f // fmul v15.4s, v18.4s, v17.s[0]
 	WORD $0x4e2fcdc9 // fmla v9.4s, v14.4s, v15.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00194 // ldr q20, [x12]
-	WORD $0x3dc00593 // ldr q19, [x12, #16]
-	WORD $0x3dc00990 // ldr q16, [x12, #32]
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b4 // ldr q20, [x13]
+	WORD $0x3dc005b3 // ldr q19, [x13, #16]
+	WORD $0x3dc009b0 // ldr q16, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x3dc0a04e // ldr q14, [x2, #640]
@@ -2126,7 +2202,7 @@ loop3:
 	WORD $0x4fb4e9af // sdot v15.4s, v13.16b, v20.4b[3]
 	WORD $0x4fabe9d2 // sdot v18.4s, v14.16b, v11.4b[3]
 	WORD $0x4fb3e9cf // sdot v15.4s, v14.16b, v19.4b[3]
-	WORD $0x3dc021ae // ldr q14, [x13, #128]
+	WORD $0x3dc021ce // ldr q14, [x14, #128]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce42 // fmla v2.4s, v18.4s, v13.4s
@@ -2171,7 +2247,7 @@ loop3:
 	WORD $0x4fb4ea4d // sdot v13.4s, v18.16b, v20.4b[3]
 	WORD $0x4fabe9ee // sdot v14.4s, v15.16b, v11.4b[3]
 	WORD $0x4fb3e9ed // sdot v13.4s, v15.16b, v19.4b[3]
-	WORD $0x3dc025af // ldr q15, [x13, #144]
+	WORD $0x3dc025cf // ldr q15, [x14, #144]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9191f2 // fmul v18.4s, v15.4s, v17.s[0]
 	WORD $0x4e32cdc3 // fmla v3.4s, v14.4s, v18.4s
@@ -2216,7 +2292,7 @@ loop3:
 	WORD $0x4fb4e9d2 // sdot v18.4s, v14.16b, v20.4b[3]
 	WORD $0x4fabe9af // sdot v15.4s, v13.16b, v11.4b[3]
 	WORD $0x4fb3e9b2 // sdot v18.4s, v13.16b, v19.4b[3]
-	WORD $0x3dc029ad // ldr q13, [x13, #160]
+	WORD $0x3dc029cd // ldr q13, [x14, #160]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecde4 // fmla v4.4s, v15.4s, v14.4s
@@ -2261,21 +2337,21 @@ loop3:
 	WORD $0x4fb4e9ee // sdot v14.4s, v15.16b, v20.4b[3]
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4fb3ea4e // sdot v14.4s, v18.16b, v19.4b[3]
-	WORD $0x3dc02db2 // ldr q18, [x13, #176]
+	WORD $0x3dc02dd2 // ldr q18, [x14, #176]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91924f // fmul v15.4s, v18.4s, v17.s[0]
 	WORD $0x4e2fcda5 // fmla v5.4s, v13.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f90924f // fmul v15.4s, v18.4s, v16.s[0]
 	WORD $0x4e2fcdc9 // fmla v9.4s, v14.4s, v15.4s
-	WORD $0x3dc00173 // ldr q19, [x11]
-	WORD $0x3dc00574 // ldr q20, [x11, #16]
-	WORD $0x3dc00970 // ldr q16, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058a // ldr q10, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc00193 // ldr q19, [x12]
+	WORD $0x3dc00594 // ldr q20, [x12, #16]
+	WORD $0x3dc00990 // ldr q16, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005aa // ldr q10, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x3dc0e04e // ldr q14, [x2, #896]
@@ -2314,7 +2390,7 @@ loop3:
 	WORD $0x4fabe9af // sdot v15.4s, v13.16b, v11.4b[3]
 	WORD $0x4fb4e9d2 // sdot v18.4s, v14.16b, v20.4b[3]
 	WORD $0x4faae9cf // sdot v15.4s, v14.16b, v10.4b[3]
-	WORD $0x3dc031ae // ldr q14, [x13, #192]
+	WORD $0x3dc031ce // ldr q14, [x14, #192]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9091cd // fmul v13.4s, v14.4s, v16.s[0]
 	WORD $0x4e2dce42 // fmla v2.4s, v18.4s, v13.4s
@@ -2359,7 +2435,7 @@ loop3:
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4fb4e9ee // sdot v14.4s, v15.16b, v20.4b[3]
 	WORD $0x4faae9ed // sdot v13.4s, v15.16b, v10.4b[3]
-	WORD $0x3dc035af // ldr q15, [x13, #208]
+	WORD $0x3dc035cf // ldr q15, [x14, #208]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9091f2 // fmul v18.4s, v15.4s, v16.s[0]
 	WORD $0x4e32cdc3 // fmla v3.4s, v14.4s, v18.4s
@@ -2404,7 +2480,7 @@ loop3:
 	WORD $0x4fabe9d2 // sdot v18.4s, v14.16b, v11.4b[3]
 	WORD $0x4fb4e9af // sdot v15.4s, v13.16b, v20.4b[3]
 	WORD $0x4faae9b2 // sdot v18.4s, v13.16b, v10.4b[3]
-	WORD $0x3dc039ad // ldr q13, [x13, #224]
+	WORD $0x3dc039cd // ldr q13, [x14, #224]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9091ae // fmul v14.4s, v13.4s, v16.s[0]
 	WORD $0x4e2ecde4 // fmla v4.4s, v15.4s, v14.4s
@@ -2449,21 +2525,21 @@ loop3:
 	WORD $0x4fabe9ee // sdot v14.4s, v15.16b, v11.4b[3]
 	WORD $0x4fb4ea4d // sdot v13.4s, v18.16b, v20.4b[3]
 	WORD $0x4faaea4e // sdot v14.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc03db2 // ldr q18, [x13, #240]
+	WORD $0x3dc03dd2 // ldr q18, [x14, #240]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f90924f // fmul v15.4s, v18.4s, v16.s[0]
 	WORD $0x4e2fcda5 // fmla v5.4s, v13.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f91924f // fmul v15.4s, v18.4s, v17.s[0]
 	WORD $0x4e2fcdc9 // fmla v9.4s, v14.4s, v15.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00194 // ldr q20, [x12]
-	WORD $0x3dc00593 // ldr q19, [x12, #16]
-	WORD $0x3dc00990 // ldr q16, [x12, #32]
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b4 // ldr q20, [x13]
+	WORD $0x3dc005b3 // ldr q19, [x13, #16]
+	WORD $0x3dc009b0 // ldr q16, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x3dc1204e // ldr q14, [x2, #1152]
@@ -2502,7 +2578,7 @@ loop3:
 	WORD $0x4fb4e9af // sdot v15.4s, v13.16b, v20.4b[3]
 	WORD $0x4fabe9d2 // sdot v18.4s, v14.16b, v11.4b[3]
 	WORD $0x4fb3e9cf // sdot v15.4s, v14.16b, v19.4b[3]
-	WORD $0x3dc041ae // ldr q14, [x13, #256]
+	WORD $0x3dc041ce // ldr q14, [x14, #256]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce42 // fmla v2.4s, v18.4s, v13.4s
@@ -2547,7 +2623,7 @@ loop3:
 	WORD $0x4fb4ea4d // sdot v13.4s, v18.16b, v20.4b[3]
 	WORD $0x4fabe9ee // sdot v14.4s, v15.16b, v11.4b[3]
 	WORD $0x4fb3e9ed // sdot v13.4s, v15.16b, v19.4b[3]
-	WORD $0x3dc045af // ldr q15, [x13, #272]
+	WORD $0x3dc045cf // ldr q15, [x14, #272]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9191f2 // fmul v18.4s, v15.4s, v17.s[0]
 	WORD $0x4e32cdc3 // fmla v3.4s, v14.4s, v18.4s
@@ -2592,7 +2668,7 @@ loop3:
 	WORD $0x4fb4e9d2 // sdot v18.4s, v14.16b, v20.4b[3]
 	WORD $0x4fabe9af // sdot v15.4s, v13.16b, v11.4b[3]
 	WORD $0x4fb3e9b2 // sdot v18.4s, v13.16b, v19.4b[3]
-	WORD $0x3dc049ad // ldr q13, [x13, #288]
+	WORD $0x3dc049cd // ldr q13, [x14, #288]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecde4 // fmla v4.4s, v15.4s, v14.4s
@@ -2637,21 +2713,21 @@ loop3:
 	WORD $0x4fb4e9ee // sdot v14.4s, v15.16b, v20.4b[3]
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4fb3ea4e // sdot v14.4s, v18.16b, v19.4b[3]
-	WORD $0x3dc04db2 // ldr q18, [x13, #304]
+	WORD $0x3dc04dd2 // ldr q18, [x14, #304]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91924f // fmul v15.4s, v18.4s, v17.s[0]
 	WORD $0x4e2fcda5 // fmla v5.4s, v13.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f90924f // fmul v15.4s, v18.4s, v16.s[0]
 	WORD $0x4e2fcdc9 // fmla v9.4s, v14.4s, v15.4s
-	WORD $0x3dc00173 // ldr q19, [x11]
-	WORD $0x3dc00574 // ldr q20, [x11, #16]
-	WORD $0x3dc00970 // ldr q16, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058a // ldr q10, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc00193 // ldr q19, [x12]
+	WORD $0x3dc00594 // ldr q20, [x12, #16]
+	WORD $0x3dc00990 // ldr q16, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005aa // ldr q10, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x3dc1604e // ldr q14, [x2, #1408]
@@ -2690,7 +2766,7 @@ loop3:
 	WORD $0x4fabe9af // sdot v15.4s, v13.16b, v11.4b[3]
 	WORD $0x4fb4e9d2 // sdot v18.4s, v14.16b, v20.4b[3]
 	WORD $0x4faae9cf // sdot v15.4s, v14.16b, v10.4b[3]
-	WORD $0x3dc051ae // ldr q14, [x13, #320]
+	WORD $0x3dc051ce // ldr q14, [x14, #320]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9091cd // fmul v13.4s, v14.4s, v16.s[0]
 	WORD $0x4e2dce42 // fmla v2.4s, v18.4s, v13.4s
@@ -2735,7 +2811,7 @@ loop3:
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4fb4e9ee // sdot v14.4s, v15.16b, v20.4b[3]
 	WORD $0x4faae9ed // sdot v13.4s, v15.16b, v10.4b[3]
-	WORD $0x3dc055af // ldr q15, [x13, #336]
+	WORD $0x3dc055cf // ldr q15, [x14, #336]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9091f2 // fmul v18.4s, v15.4s, v16.s[0]
 	WORD $0x4e32cdc3 // fmla v3.4s, v14.4s, v18.4s
@@ -2780,7 +2856,7 @@ loop3:
 	WORD $0x4fabe9d2 // sdot v18.4s, v14.16b, v11.4b[3]
 	WORD $0x4fb4e9af // sdot v15.4s, v13.16b, v20.4b[3]
 	WORD $0x4faae9b2 // sdot v18.4s, v13.16b, v10.4b[3]
-	WORD $0x3dc059ad // ldr q13, [x13, #352]
+	WORD $0x3dc059cd // ldr q13, [x14, #352]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9091ae // fmul v14.4s, v13.4s, v16.s[0]
 	WORD $0x4e2ecde4 // fmla v4.4s, v15.4s, v14.4s
@@ -2825,21 +2901,21 @@ loop3:
 	WORD $0x4fabe9ee // sdot v14.4s, v15.16b, v11.4b[3]
 	WORD $0x4fb4ea4d // sdot v13.4s, v18.16b, v20.4b[3]
 	WORD $0x4faaea4e // sdot v14.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc05db2 // ldr q18, [x13, #368]
+	WORD $0x3dc05dd2 // ldr q18, [x14, #368]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f90924f // fmul v15.4s, v18.4s, v16.s[0]
 	WORD $0x4e2fcda5 // fmla v5.4s, v13.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f91924f // fmul v15.4s, v18.4s, v17.s[0]
 	WORD $0x4e2fcdc9 // fmla v9.4s, v14.4s, v15.4s
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00194 // ldr q20, [x12]
-	WORD $0x3dc00593 // ldr q19, [x12, #16]
-	WORD $0x3dc00990 // ldr q16, [x12, #32]
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b4 // ldr q20, [x13]
+	WORD $0x3dc005b3 // ldr q19, [x13, #16]
+	WORD $0x3dc009b0 // ldr q16, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x3dc1a04e // ldr q14, [x2, #1664]
@@ -2878,7 +2954,7 @@ loop3:
 	WORD $0x4fb4e9af // sdot v15.4s, v13.16b, v20.4b[3]
 	WORD $0x4fabe9d2 // sdot v18.4s, v14.16b, v11.4b[3]
 	WORD $0x4fb3e9cf // sdot v15.4s, v14.16b, v19.4b[3]
-	WORD $0x3dc061ae // ldr q14, [x13, #384]
+	WORD $0x3dc061ce // ldr q14, [x14, #384]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce42 // fmla v2.4s, v18.4s, v13.4s
@@ -2923,7 +2999,7 @@ loop3:
 	WORD $0x4fb4ea4d // sdot v13.4s, v18.16b, v20.4b[3]
 	WORD $0x4fabe9ee // sdot v14.4s, v15.16b, v11.4b[3]
 	WORD $0x4fb3e9ed // sdot v13.4s, v15.16b, v19.4b[3]
-	WORD $0x3dc065af // ldr q15, [x13, #400]
+	WORD $0x3dc065cf // ldr q15, [x14, #400]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9191f2 // fmul v18.4s, v15.4s, v17.s[0]
 	WORD $0x4e32cdc3 // fmla v3.4s, v14.4s, v18.4s
@@ -2968,7 +3044,7 @@ loop3:
 	WORD $0x4fb4e9d2 // sdot v18.4s, v14.16b, v20.4b[3]
 	WORD $0x4fabe9af // sdot v15.4s, v13.16b, v11.4b[3]
 	WORD $0x4fb3e9b2 // sdot v18.4s, v13.16b, v19.4b[3]
-	WORD $0x3dc069ad // ldr q13, [x13, #416]
+	WORD $0x3dc069cd // ldr q13, [x14, #416]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecde4 // fmla v4.4s, v15.4s, v14.4s
@@ -3013,21 +3089,21 @@ loop3:
 	WORD $0x4fb4e9ee // sdot v14.4s, v15.16b, v20.4b[3]
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4fb3ea4e // sdot v14.4s, v18.16b, v19.4b[3]
-	WORD $0x3dc06db2 // ldr q18, [x13, #432]
+	WORD $0x3dc06dd2 // ldr q18, [x14, #432]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f91924f // fmul v15.4s, v18.4s, v17.s[0]
 	WORD $0x4e2fcda5 // fmla v5.4s, v13.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f90924f // fmul v15.4s, v18.4s, v16.s[0]
 	WORD $0x4e2fcdc9 // fmla v9.4s, v14.4s, v15.4s
-	WORD $0x3dc00173 // ldr q19, [x11]
-	WORD $0x3dc00574 // ldr q20, [x11, #16]
-	WORD $0x3dc00970 // ldr q16, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058a // ldr q10, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc00193 // ldr q19, [x12]
+	WORD $0x3dc00594 // ldr q20, [x12, #16]
+	WORD $0x3dc00990 // ldr q16, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005aa // ldr q10, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x3dc1e04e // ldr q14, [x2, #1920]
@@ -3066,7 +3142,7 @@ loop3:
 	WORD $0x4fabe9af // sdot v15.4s, v13.16b, v11.4b[3]
 	WORD $0x4fb4e9d2 // sdot v18.4s, v14.16b, v20.4b[3]
 	WORD $0x4faae9cf // sdot v15.4s, v14.16b, v10.4b[3]
-	WORD $0x3dc071ae // ldr q14, [x13, #448]
+	WORD $0x3dc071ce // ldr q14, [x14, #448]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9091cd // fmul v13.4s, v14.4s, v16.s[0]
 	WORD $0x4e2dce42 // fmla v2.4s, v18.4s, v13.4s
@@ -3111,7 +3187,7 @@ loop3:
 	WORD $0x4fabea4d // sdot v13.4s, v18.16b, v11.4b[3]
 	WORD $0x4fb4e9ee // sdot v14.4s, v15.16b, v20.4b[3]
 	WORD $0x4faae9ed // sdot v13.4s, v15.16b, v10.4b[3]
-	WORD $0x3dc075af // ldr q15, [x13, #464]
+	WORD $0x3dc075cf // ldr q15, [x14, #464]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9091f2 // fmul v18.4s, v15.4s, v16.s[0]
 	WORD $0x4e32cdc3 // fmla v3.4s, v14.4s, v18.4s
@@ -3156,7 +3232,7 @@ loop3:
 	WORD $0x4fabe9d2 // sdot v18.4s, v14.16b, v11.4b[3]
 	WORD $0x4fb4e9af // sdot v15.4s, v13.16b, v20.4b[3]
 	WORD $0x4faae9b2 // sdot v18.4s, v13.16b, v10.4b[3]
-	WORD $0x3dc079ad // ldr q13, [x13, #480]
+	WORD $0x3dc079cd // ldr q13, [x14, #480]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9091ae // fmul v14.4s, v13.4s, v16.s[0]
 	WORD $0x4e2ecde4 // fmla v4.4s, v15.4s, v14.4s
@@ -3201,7 +3277,7 @@ loop3:
 	WORD $0x4fabe9ee // sdot v14.4s, v15.16b, v11.4b[3]
 	WORD $0x4fb4ea4d // sdot v13.4s, v18.16b, v20.4b[3]
 	WORD $0x4faaea4e // sdot v14.4s, v18.16b, v10.4b[3]
-	WORD $0x3dc07db2 // ldr q18, [x13, #496]
+	WORD $0x3dc07dd2 // ldr q18, [x14, #496]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f90924f // fmul v15.4s, v18.4s, v16.s[0]
 	WORD $0x4e2fcda5 // fmla v5.4s, v13.4s, v15.4s
@@ -3211,16 +3287,16 @@ loop3:
 	ADD $2176, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R14
-	WORD $0x3d8001c2 // str q2, [x14]
-	WORD $0x3d8005c3 // str q3, [x14, #16]
-	WORD $0x3d8009c4 // str q4, [x14, #32]
-	WORD $0x3d800dc5 // str q5, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e2 // str q2, [x15]
+	WORD $0x3d8005e3 // str q3, [x15, #16]
+	WORD $0x3d8009e4 // str q4, [x15, #32]
+	WORD $0x3d800de5 // str q5, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

@@ -14,20 +14,30 @@ TEXT ·Gemv_mxfp4x16_q8x_16x1_dotprod(SB), 0, $64-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-64(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-64(SP), R13
 	WORD $0x4f00e5e0 // movi v0.16b, #15
-	MOVD $Gemv_mxfp4x16_q8x_16x1_dotprod_1<>(SB), R13
-	WORD $0x3dc001a1 // ldr q1, [x13]
+	MOVD $Gemv_mxfp4x16_q8x_16x1_dotprod_1<>(SB), R14
+	WORD $0x3dc001c1 // ldr q1, [x14]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
 loop3:
+	CBZ R11, near4
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+near4:
 	WORD $0x3dc0002a // ldr q10, [x1]
 	WORD $0x2f08a546 // ushll v6.8h, v10.8b, #0
 	WORD $0x6f08a548 // ushll2 v8.8h, v10.16b, #0
@@ -35,40 +45,40 @@ loop3:
 	WORD $0x2f10a4c6 // ushll v6.4s, v6.4h, #0
 	WORD $0x6f10a509 // ushll2 v9.4s, v8.8h, #0
 	WORD $0x2f10a508 // ushll v8.4s, v8.4h, #0
-	MOVW $0x00000001, R13
-	WORD $0x4e040daa // dup v10.4s, w13
+	MOVW $0x00000001, R14
+	WORD $0x4e040dca // dup v10.4s, w14
 	WORD $0x6eaa84cb // sub v11.4s, v6.4s, v10.4s
 	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
 	WORD $0x4eaa84cc // add v12.4s, v6.4s, v10.4s
 	WORD $0x4f35558c // shl v12.4s, v12.4s, #21
 	WORD $0x4eaa34c6 // cmgt v6.4s, v6.4s, v10.4s
 	WORD $0x6e6c1d66 // bsl v6.16b, v11.16b, v12.16b
-	WORD $0x3d800186 // str q6, [x12]
+	WORD $0x3d8001a6 // str q6, [x13]
 	WORD $0x6eaa84eb // sub v11.4s, v7.4s, v10.4s
 	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
 	WORD $0x4eaa84ec // add v12.4s, v7.4s, v10.4s
 	WORD $0x4f35558c // shl v12.4s, v12.4s, #21
 	WORD $0x4eaa34e7 // cmgt v7.4s, v7.4s, v10.4s
 	WORD $0x6e6c1d67 // bsl v7.16b, v11.16b, v12.16b
-	WORD $0x3d800587 // str q7, [x12, #16]
+	WORD $0x3d8005a7 // str q7, [x13, #16]
 	WORD $0x6eaa850b // sub v11.4s, v8.4s, v10.4s
 	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
 	WORD $0x4eaa850c // add v12.4s, v8.4s, v10.4s
 	WORD $0x4f35558c // shl v12.4s, v12.4s, #21
 	WORD $0x4eaa3508 // cmgt v8.4s, v8.4s, v10.4s
 	WORD $0x6e6c1d68 // bsl v8.16b, v11.16b, v12.16b
-	WORD $0x3d800988 // str q8, [x12, #32]
+	WORD $0x3d8009a8 // str q8, [x13, #32]
 	WORD $0x6eaa852b // sub v11.4s, v9.4s, v10.4s
 	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
 	WORD $0x4eaa852c // add v12.4s, v9.4s, v10.4s
 	WORD $0x4f35558c // shl v12.4s, v12.4s, #21
 	WORD $0x4eaa3529 // cmgt v9.4s, v9.4s, v10.4s
 	WORD $0x6e6c1d69 // bsl v9.16b, v11.16b, v12.16b
-	WORD $0x3d800d89 // str q9, [x12, #48]
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc0096c // ldr q12, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d800da9 // str q9, [x13, #48]
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc0098c // ldr q12, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
@@ -185,19 +195,19 @@ loop3:
 	WORD $0x4e0d002d // tbl v13.16b, {v1.16b}, v13.16b
 	WORD $0x4fabe9c6 // sdot v6.4s, v14.16b, v11.4b[3]
 	WORD $0x4faae9a6 // sdot v6.4s, v13.16b, v10.4b[3]
-	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc001ad // ldr q13, [x13]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8c91ae // fmul v14.4s, v13.4s, v12.s[0]
 	WORD $0x4e2ecd22 // fmla v2.4s, v9.4s, v14.4s
-	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc005ad // ldr q13, [x13, #16]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8c91ae // fmul v14.4s, v13.4s, v12.s[0]
 	WORD $0x4e2ecd03 // fmla v3.4s, v8.4s, v14.4s
-	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	WORD $0x3dc009ad // ldr q13, [x13, #32]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8c91ae // fmul v14.4s, v13.4s, v12.s[0]
 	WORD $0x4e2ecce4 // fmla v4.4s, v7.4s, v14.4s
-	WORD $0x3dc00d8d // ldr q13, [x12, #48]
+	WORD $0x3dc00dad // ldr q13, [x13, #48]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8c91ae // fmul v14.4s, v13.4s, v12.s[0]
 	WORD $0x4e2eccc5 // fmla v5.4s, v6.4s, v14.4s
@@ -205,11 +215,11 @@ loop3:
 	ADD $256, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R13
-	WORD $0x3d8001a2 // str q2, [x13]
-	WORD $0x3d8005a3 // str q3, [x13, #16]
-	WORD $0x3d8009a4 // str q4, [x13, #32]
-	WORD $0x3d800da5 // str q5, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c2 // str q2, [x14]
+	WORD $0x3d8005c3 // str q3, [x14, #16]
+	WORD $0x3d8009c4 // str q4, [x14, #32]
+	WORD $0x3d800dc5 // str q5, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -227,15 +237,16 @@ TEXT ·Gemv_mxfp4x16_q8x_16x2_dotprod(SB), 0, $64-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-64(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-64(SP), R14
 	WORD $0x4f00e5e0 // movi v0.16b, #15
-	MOVD $Gemv_mxfp4x16_q8x_16x2_dotprod_1<>(SB), R14
-	WORD $0x3dc001c1 // ldr q1, [x14]
+	MOVD $Gemv_mxfp4x16_q8x_16x2_dotprod_1<>(SB), R15
+	WORD $0x3dc001e1 // ldr q1, [x15]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
@@ -246,6 +257,15 @@ loop2:
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop3:
+	CBZ R11, near4
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+near4:
 	WORD $0x3dc0002e // ldr q14, [x1]
 	WORD $0x2f08a5ca // ushll v10.8h, v14.8b, #0
 	WORD $0x6f08a5cc // ushll2 v12.8h, v14.16b, #0
@@ -253,44 +273,44 @@ loop3:
 	WORD $0x2f10a54a // ushll v10.4s, v10.4h, #0
 	WORD $0x6f10a58d // ushll2 v13.4s, v12.8h, #0
 	WORD $0x2f10a58c // ushll v12.4s, v12.4h, #0
-	MOVW $0x00000001, R14
-	WORD $0x4e040dce // dup v14.4s, w14
+	MOVW $0x00000001, R15
+	WORD $0x4e040dee // dup v14.4s, w15
 	WORD $0x6eae854f // sub v15.4s, v10.4s, v14.4s
 	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
 	WORD $0x4eae8550 // add v16.4s, v10.4s, v14.4s
 	WORD $0x4f355610 // shl v16.4s, v16.4s, #21
 	WORD $0x4eae354a // cmgt v10.4s, v10.4s, v14.4s
 	WORD $0x6e701dea // bsl v10.16b, v15.16b, v16.16b
-	WORD $0x3d8001aa // str q10, [x13]
+	WORD $0x3d8001ca // str q10, [x14]
 	WORD $0x6eae856f // sub v15.4s, v11.4s, v14.4s
 	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
 	WORD $0x4eae8570 // add v16.4s, v11.4s, v14.4s
 	WORD $0x4f355610 // shl v16.4s, v16.4s, #21
 	WORD $0x4eae356b // cmgt v11.4s, v11.4s, v14.4s
 	WORD $0x6e701deb // bsl v11.16b, v15.16b, v16.16b
-	WORD $0x3d8005ab // str q11, [x13, #16]
+	WORD $0x3d8005cb // str q11, [x14, #16]
 	WORD $0x6eae858f // sub v15.4s, v12.4s, v14.4s
 	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
 	WORD $0x4eae8590 // add v16.4s, v12.4s, v14.4s
 	WORD $0x4f355610 // shl v16.4s, v16.4s, #21
 	WORD $0x4eae358c // cmgt v12.4s, v12.4s, v14.4s
 	WORD $0x6e701dec // bsl v12.16b, v15.16b, v16.16b
-	WORD $0x3d8009ac // str q12, [x13, #32]
+	WORD $0x3d8009cc // str q12, [x14, #32]
 	WORD $0x6eae85af // sub v15.4s, v13.4s, v14.4s
 	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
 	WORD $0x4eae85b0 // add v16.4s, v13.4s, v14.4s
 	WORD $0x4f355610 // shl v16.4s, v16.4s, #21
 	WORD $0x4eae35ad // cmgt v13.4s, v13.4s, v14.4s
 	WORD $0x6e701ded // bsl v13.16b, v15.16b, v16.16b
-	WORD $0x3d800dad // str q13, [x13, #48]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc00970 // ldr q16, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018c // ldr q12, [x12]
-	WORD $0x3dc0058b // ldr q11, [x12, #16]
-	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	WORD $0x3d800dcd // str q13, [x14, #48]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc00990 // ldr q16, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ac // ldr q12, [x13]
+	WORD $0x3dc005ab // ldr q11, [x13, #16]
+	WORD $0x3dc009af // ldr q15, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40a // movi v10.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x3dc00052 // ldr q18, [x2]
@@ -329,7 +349,7 @@ loop3:
 	WORD $0x4facea71 // sdot v17.4s, v19.16b, v12.4b[3]
 	WORD $0x4fadea4a // sdot v10.4s, v18.16b, v13.4b[3]
 	WORD $0x4fabea51 // sdot v17.4s, v18.16b, v11.4b[3]
-	WORD $0x3dc001b2 // ldr q18, [x13]
+	WORD $0x3dc001d2 // ldr q18, [x14]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f909253 // fmul v19.4s, v18.4s, v16.s[0]
 	WORD $0x4e33cd42 // fmla v2.4s, v10.4s, v19.4s
@@ -374,7 +394,7 @@ loop3:
 	WORD $0x4face953 // sdot v19.4s, v10.16b, v12.4b[3]
 	WORD $0x4fadea32 // sdot v18.4s, v17.16b, v13.4b[3]
 	WORD $0x4fabea33 // sdot v19.4s, v17.16b, v11.4b[3]
-	WORD $0x3dc005b1 // ldr q17, [x13, #16]
+	WORD $0x3dc005d1 // ldr q17, [x14, #16]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f90922a // fmul v10.4s, v17.4s, v16.s[0]
 	WORD $0x4e2ace43 // fmla v3.4s, v18.4s, v10.4s
@@ -419,7 +439,7 @@ loop3:
 	WORD $0x4facea4a // sdot v10.4s, v18.16b, v12.4b[3]
 	WORD $0x4fadea71 // sdot v17.4s, v19.16b, v13.4b[3]
 	WORD $0x4fabea6a // sdot v10.4s, v19.16b, v11.4b[3]
-	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	WORD $0x3dc009d3 // ldr q19, [x14, #32]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f909272 // fmul v18.4s, v19.4s, v16.s[0]
 	WORD $0x4e32ce24 // fmla v4.4s, v17.4s, v18.4s
@@ -464,7 +484,7 @@ loop3:
 	WORD $0x4facea32 // sdot v18.4s, v17.16b, v12.4b[3]
 	WORD $0x4fade953 // sdot v19.4s, v10.16b, v13.4b[3]
 	WORD $0x4fabe952 // sdot v18.4s, v10.16b, v11.4b[3]
-	WORD $0x3dc00daa // ldr q10, [x13, #48]
+	WORD $0x3dc00dca // ldr q10, [x14, #48]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f909151 // fmul v17.4s, v10.4s, v16.s[0]
 	WORD $0x4e31ce65 // fmla v5.4s, v19.4s, v17.4s
@@ -475,16 +495,16 @@ loop3:
 	ADD $256, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R14
-	WORD $0x3d8001c2 // str q2, [x14]
-	WORD $0x3d8005c3 // str q3, [x14, #16]
-	WORD $0x3d8009c4 // str q4, [x14, #32]
-	WORD $0x3d800dc5 // str q5, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e2 // str q2, [x15]
+	WORD $0x3d8005e3 // str q3, [x15, #16]
+	WORD $0x3d8009e4 // str q4, [x15, #32]
+	WORD $0x3d800de5 // str q5, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

@@ -14,30 +14,44 @@ TEXT ·Gemv_nvfp4x16_q8x_16x1_dotprod(SB), 0, $256-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-256(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-256(SP), R13
 	WORD $0x4f00e5e0 // movi v0.16b, #15
-	MOVD $Gemv_nvfp4x16_q8x_16x1_dotprod_1<>(SB), R13
-	WORD $0x3dc001a1 // ldr q1, [x13]
+	MOVD $Gemv_nvfp4x16_q8x_16x1_dotprod_1<>(SB), R14
+	WORD $0x3dc001c1 // ldr q1, [x14]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
 loop3:
-	MOVW $0x0000007f, R13
-	WORD $0x4e040da6 // dup v6.4s, w13
-	MOVW $0x3b800000, R13
-	WORD $0x4e040da7 // dup v7.4s, w13
-	MOVW $0x00000007, R13
-	WORD $0x4e040da8 // dup v8.4s, w13
-	MOVW $0x3a800000, R13
-	WORD $0x4e040da9 // dup v9.4s, w13
-	MOVW $0x00000078, R13
-	WORD $0x4e040daa // dup v10.4s, w13
+	CBZ R11, near4
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+near4:
+	MOVW $0x0000007f, R14
+	WORD $0x4e040dc6 // dup v6.4s, w14
+	MOVW $0x3b800000, R14
+	WORD $0x4e040dc7 // dup v7.4s, w14
+	MOVW $0x00000007, R14
+	WORD $0x4e040dc8 // dup v8.4s, w14
+	MOVW $0x3a800000, R14
+	WORD $0x4e040dc9 // dup v9.4s, w14
+	MOVW $0x00000078, R14
+	WORD $0x4e040dca // dup v10.4s, w14
 	WORD $0x3dc00032 // ldr q18, [x1]
 	WORD $0x2f08a64e // ushll v14.8h, v18.8b, #0
 	WORD $0x6f08a650 // ushll2 v16.8h, v18.16b, #0
@@ -55,7 +69,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68dcb // cmeq v11.4s, v14.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d80018d // str q13, [x12]
+	WORD $0x3d8001ad // str q13, [x13]
 	WORD $0x4e261deb // and v11.16b, v15.16b, v6.16b
 	WORD $0x4f34556b // shl v11.4s, v11.4s, #20
 	WORD $0x4ea7856b // add v11.4s, v11.4s, v7.4s
@@ -66,7 +80,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68deb // cmeq v11.4s, v15.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d80058d // str q13, [x12, #16]
+	WORD $0x3d8005ad // str q13, [x13, #16]
 	WORD $0x4e261e0b // and v11.16b, v16.16b, v6.16b
 	WORD $0x4f34556b // shl v11.4s, v11.4s, #20
 	WORD $0x4ea7856b // add v11.4s, v11.4s, v7.4s
@@ -77,7 +91,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68e0b // cmeq v11.4s, v16.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d80098d // str q13, [x12, #32]
+	WORD $0x3d8009ad // str q13, [x13, #32]
 	WORD $0x4e261e2b // and v11.16b, v17.16b, v6.16b
 	WORD $0x4f34556b // shl v11.4s, v11.4s, #20
 	WORD $0x4ea7856b // add v11.4s, v11.4s, v7.4s
@@ -88,7 +102,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68e2b // cmeq v11.4s, v17.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d800d8d // str q13, [x12, #48]
+	WORD $0x3d800dad // str q13, [x13, #48]
 	WORD $0x3dc00432 // ldr q18, [x1, #16]
 	WORD $0x2f08a651 // ushll v17.8h, v18.8b, #0
 	WORD $0x6f08a64f // ushll2 v15.8h, v18.16b, #0
@@ -106,7 +120,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68e2b // cmeq v11.4s, v17.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d80118d // str q13, [x12, #64]
+	WORD $0x3d8011ad // str q13, [x13, #64]
 	WORD $0x4e261e0b // and v11.16b, v16.16b, v6.16b
 	WORD $0x4f34556b // shl v11.4s, v11.4s, #20
 	WORD $0x4ea7856b // add v11.4s, v11.4s, v7.4s
@@ -117,7 +131,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68e0b // cmeq v11.4s, v16.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d80158d // str q13, [x12, #80]
+	WORD $0x3d8015ad // str q13, [x13, #80]
 	WORD $0x4e261deb // and v11.16b, v15.16b, v6.16b
 	WORD $0x4f34556b // shl v11.4s, v11.4s, #20
 	WORD $0x4ea7856b // add v11.4s, v11.4s, v7.4s
@@ -128,7 +142,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68deb // cmeq v11.4s, v15.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d80198d // str q13, [x12, #96]
+	WORD $0x3d8019ad // str q13, [x13, #96]
 	WORD $0x4e261dcb // and v11.16b, v14.16b, v6.16b
 	WORD $0x4f34556b // shl v11.4s, v11.4s, #20
 	WORD $0x4ea7856b // add v11.4s, v11.4s, v7.4s
@@ -139,7 +153,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68dcb // cmeq v11.4s, v14.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d801d8d // str q13, [x12, #112]
+	WORD $0x3d801dad // str q13, [x13, #112]
 	WORD $0x3dc00832 // ldr q18, [x1, #32]
 	WORD $0x2f08a64e // ushll v14.8h, v18.8b, #0
 	WORD $0x6f08a650 // ushll2 v16.8h, v18.16b, #0
@@ -157,7 +171,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68dcb // cmeq v11.4s, v14.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d80218d // str q13, [x12, #128]
+	WORD $0x3d8021ad // str q13, [x13, #128]
 	WORD $0x4e261deb // and v11.16b, v15.16b, v6.16b
 	WORD $0x4f34556b // shl v11.4s, v11.4s, #20
 	WORD $0x4ea7856b // add v11.4s, v11.4s, v7.4s
@@ -168,7 +182,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68deb // cmeq v11.4s, v15.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d80258d // str q13, [x12, #144]
+	WORD $0x3d8025ad // str q13, [x13, #144]
 	WORD $0x4e261e0b // and v11.16b, v16.16b, v6.16b
 	WORD $0x4f34556b // shl v11.4s, v11.4s, #20
 	WORD $0x4ea7856b // add v11.4s, v11.4s, v7.4s
@@ -179,7 +193,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68e0b // cmeq v11.4s, v16.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d80298d // str q13, [x12, #160]
+	WORD $0x3d8029ad // str q13, [x13, #160]
 	WORD $0x4e261e2b // and v11.16b, v17.16b, v6.16b
 	WORD $0x4f34556b // shl v11.4s, v11.4s, #20
 	WORD $0x4ea7856b // add v11.4s, v11.4s, v7.4s
@@ -190,7 +204,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68e2b // cmeq v11.4s, v17.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d802d8d // str q13, [x12, #176]
+	WORD $0x3d802dad // str q13, [x13, #176]
 	WORD $0x3dc00c32 // ldr q18, [x1, #48]
 	WORD $0x2f08a651 // ushll v17.8h, v18.8b, #0
 	WORD $0x6f08a64f // ushll2 v15.8h, v18.16b, #0
@@ -208,7 +222,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68e2b // cmeq v11.4s, v17.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d80318d // str q13, [x12, #192]
+	WORD $0x3d8031ad // str q13, [x13, #192]
 	WORD $0x4e261e0b // and v11.16b, v16.16b, v6.16b
 	WORD $0x4f34556b // shl v11.4s, v11.4s, #20
 	WORD $0x4ea7856b // add v11.4s, v11.4s, v7.4s
@@ -219,7 +233,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68e0b // cmeq v11.4s, v16.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d80358d // str q13, [x12, #208]
+	WORD $0x3d8035ad // str q13, [x13, #208]
 	WORD $0x4e261deb // and v11.16b, v15.16b, v6.16b
 	WORD $0x4f34556b // shl v11.4s, v11.4s, #20
 	WORD $0x4ea7856b // add v11.4s, v11.4s, v7.4s
@@ -230,7 +244,7 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68deb // cmeq v11.4s, v15.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d80398d // str q13, [x12, #224]
+	WORD $0x3d8039ad // str q13, [x13, #224]
 	WORD $0x4e261dcb // and v11.16b, v14.16b, v6.16b
 	WORD $0x4f34556b // shl v11.4s, v11.4s, #20
 	WORD $0x4ea7856b // add v11.4s, v11.4s, v7.4s
@@ -241,11 +255,11 @@ loop3:
 	WORD $0x6e6c1d6d // bsl v13.16b, v11.16b, v12.16b
 	WORD $0x6ea68dcb // cmeq v11.4s, v14.4s, v6.4s
 	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
-	WORD $0x3d803d8d // str q13, [x12, #240]
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d803dad // str q13, [x13, #240]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40a // movi v10.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
@@ -366,42 +380,42 @@ loop3:
 	WORD $0x4e110031 // tbl v17.16b, {v1.16b}, v17.16b
 	WORD $0x4fabe250 // sdot v16.4s, v18.16b, v11.4b[1]
 	WORD $0x4fabea30 // sdot v16.4s, v17.16b, v11.4b[3]
-	WORD $0x3dc00191 // ldr q17, [x12]
+	WORD $0x3dc001b1 // ldr q17, [x13]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8d9232 // fmul v18.4s, v17.4s, v13.s[0]
 	WORD $0x4e32cd42 // fmla v2.4s, v10.4s, v18.4s
-	WORD $0x3dc01191 // ldr q17, [x12, #64]
+	WORD $0x3dc011b1 // ldr q17, [x13, #64]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8d9232 // fmul v18.4s, v17.4s, v13.s[0]
 	WORD $0x4e32cd22 // fmla v2.4s, v9.4s, v18.4s
-	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc005b1 // ldr q17, [x13, #16]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8d9232 // fmul v18.4s, v17.4s, v13.s[0]
 	WORD $0x4e32cd03 // fmla v3.4s, v8.4s, v18.4s
-	WORD $0x3dc01591 // ldr q17, [x12, #80]
+	WORD $0x3dc015b1 // ldr q17, [x13, #80]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8d9232 // fmul v18.4s, v17.4s, v13.s[0]
 	WORD $0x4e32cce3 // fmla v3.4s, v7.4s, v18.4s
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8d9232 // fmul v18.4s, v17.4s, v13.s[0]
 	WORD $0x4e32ccc4 // fmla v4.4s, v6.4s, v18.4s
-	WORD $0x3dc01991 // ldr q17, [x12, #96]
+	WORD $0x3dc019b1 // ldr q17, [x13, #96]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d9232 // fmul v18.4s, v17.4s, v13.s[0]
 	WORD $0x4e32cdc4 // fmla v4.4s, v14.4s, v18.4s
-	WORD $0x3dc00d91 // ldr q17, [x12, #48]
+	WORD $0x3dc00db1 // ldr q17, [x13, #48]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8d9232 // fmul v18.4s, v17.4s, v13.s[0]
 	WORD $0x4e32cde5 // fmla v5.4s, v15.4s, v18.4s
-	WORD $0x3dc01d91 // ldr q17, [x12, #112]
+	WORD $0x3dc01db1 // ldr q17, [x13, #112]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d9232 // fmul v18.4s, v17.4s, v13.s[0]
 	WORD $0x4e32ce05 // fmla v5.4s, v16.4s, v18.4s
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
@@ -522,35 +536,35 @@ loop3:
 	WORD $0x4e090029 // tbl v9.16b, {v1.16b}, v9.16b
 	WORD $0x4face148 // sdot v8.4s, v10.16b, v12.4b[1]
 	WORD $0x4face928 // sdot v8.4s, v9.16b, v12.4b[3]
-	WORD $0x3dc02189 // ldr q9, [x12, #128]
+	WORD $0x3dc021a9 // ldr q9, [x13, #128]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8d912a // fmul v10.4s, v9.4s, v13.s[0]
 	WORD $0x4e2ace22 // fmla v2.4s, v17.4s, v10.4s
-	WORD $0x3dc03189 // ldr q9, [x12, #192]
+	WORD $0x3dc031a9 // ldr q9, [x13, #192]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8d912a // fmul v10.4s, v9.4s, v13.s[0]
 	WORD $0x4e2ace42 // fmla v2.4s, v18.4s, v10.4s
-	WORD $0x3dc02589 // ldr q9, [x12, #144]
+	WORD $0x3dc025a9 // ldr q9, [x13, #144]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d912a // fmul v10.4s, v9.4s, v13.s[0]
 	WORD $0x4e2ace03 // fmla v3.4s, v16.4s, v10.4s
-	WORD $0x3dc03589 // ldr q9, [x12, #208]
+	WORD $0x3dc035a9 // ldr q9, [x13, #208]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8d912a // fmul v10.4s, v9.4s, v13.s[0]
 	WORD $0x4e2acde3 // fmla v3.4s, v15.4s, v10.4s
-	WORD $0x3dc02989 // ldr q9, [x12, #160]
+	WORD $0x3dc029a9 // ldr q9, [x13, #160]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8d912a // fmul v10.4s, v9.4s, v13.s[0]
 	WORD $0x4e2acdc4 // fmla v4.4s, v14.4s, v10.4s
-	WORD $0x3dc03989 // ldr q9, [x12, #224]
+	WORD $0x3dc039a9 // ldr q9, [x13, #224]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8d912a // fmul v10.4s, v9.4s, v13.s[0]
 	WORD $0x4e2accc4 // fmla v4.4s, v6.4s, v10.4s
-	WORD $0x3dc02d89 // ldr q9, [x12, #176]
+	WORD $0x3dc02da9 // ldr q9, [x13, #176]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8d912a // fmul v10.4s, v9.4s, v13.s[0]
 	WORD $0x4e2acce5 // fmla v5.4s, v7.4s, v10.4s
-	WORD $0x3dc03d89 // ldr q9, [x12, #240]
+	WORD $0x3dc03da9 // ldr q9, [x13, #240]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8d912a // fmul v10.4s, v9.4s, v13.s[0]
 	WORD $0x4e2acd05 // fmla v5.4s, v8.4s, v10.4s
@@ -558,11 +572,11 @@ loop3:
 	ADD $512, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R13
-	WORD $0x3d8001a2 // str q2, [x13]
-	WORD $0x3d8005a3 // str q3, [x13, #16]
-	WORD $0x3d8009a4 // str q4, [x13, #32]
-	WORD $0x3d800da5 // str q5, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c2 // str q2, [x14]
+	WORD $0x3d8005c3 // str q3, [x14, #16]
+	WORD $0x3d8009c4 // str q4, [x14, #32]
+	WORD $0x3d800dc5 // str q5, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -580,15 +594,16 @@ TEXT ·Gemv_nvfp4x16_q8x_16x2_dotprod(SB), 0, $256-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-256(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-256(SP), R14
 	WORD $0x4f00e5e0 // movi v0.16b, #15
-	MOVD $Gemv_nvfp4x16_q8x_16x2_dotprod_1<>(SB), R14
-	WORD $0x3dc001c1 // ldr q1, [x14]
+	MOVD $Gemv_nvfp4x16_q8x_16x2_dotprod_1<>(SB), R15
+	WORD $0x3dc001e1 // ldr q1, [x15]
 loop2:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
@@ -599,16 +614,29 @@ loop2:
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop3:
-	MOVW $0x0000007f, R14
-	WORD $0x4e040dca // dup v10.4s, w14
-	MOVW $0x3b800000, R14
-	WORD $0x4e040dcb // dup v11.4s, w14
-	MOVW $0x00000007, R14
-	WORD $0x4e040dcc // dup v12.4s, w14
-	MOVW $0x3a800000, R14
-	WORD $0x4e040dcd // dup v13.4s, w14
-	MOVW $0x00000078, R14
-	WORD $0x4e040dce // dup v14.4s, w14
+	CBZ R11, near4
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+near4:
+	MOVW $0x0000007f, R15
+	WORD $0x4e040dea // dup v10.4s, w15
+	MOVW $0x3b800000, R15
+	WORD $0x4e040deb // dup v11.4s, w15
+	MOVW $0x00000007, R15
+	WORD $0x4e040dec // dup v12.4s, w15
+	MOVW $0x3a800000, R15
+	WORD $0x4e040ded // dup v13.4s, w15
+	MOVW $0x00000078, R15
+	WORD $0x4e040dee // dup v14.4s, w15
 	WORD $0x3dc00036 // ldr q22, [x1]
 	WORD $0x2f08a6d2 // ushll v18.8h, v22.8b, #0
 	WORD $0x6f08a6d4 // ushll2 v20.8h, v22.16b, #0
@@ -626,7 +654,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8e4f // cmeq v15.4s, v18.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d8001b1 // str q17, [x13]
+	WORD $0x3d8001d1 // str q17, [x14]
 	WORD $0x4e2a1e6f // and v15.16b, v19.16b, v10.16b
 	WORD $0x4f3455ef // shl v15.4s, v15.4s, #20
 	WORD $0x4eab85ef // add v15.4s, v15.4s, v11.4s
@@ -637,7 +665,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8e6f // cmeq v15.4s, v19.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d8005b1 // str q17, [x13, #16]
+	WORD $0x3d8005d1 // str q17, [x14, #16]
 	WORD $0x4e2a1e8f // and v15.16b, v20.16b, v10.16b
 	WORD $0x4f3455ef // shl v15.4s, v15.4s, #20
 	WORD $0x4eab85ef // add v15.4s, v15.4s, v11.4s
@@ -648,7 +676,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8e8f // cmeq v15.4s, v20.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d8009b1 // str q17, [x13, #32]
+	WORD $0x3d8009d1 // str q17, [x14, #32]
 	WORD $0x4e2a1eaf // and v15.16b, v21.16b, v10.16b
 	WORD $0x4f3455ef // shl v15.4s, v15.4s, #20
 	WORD $0x4eab85ef // add v15.4s, v15.4s, v11.4s
@@ -659,7 +687,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8eaf // cmeq v15.4s, v21.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d800db1 // str q17, [x13, #48]
+	WORD $0x3d800dd1 // str q17, [x14, #48]
 	WORD $0x3dc00436 // ldr q22, [x1, #16]
 	WORD $0x2f08a6d5 // ushll v21.8h, v22.8b, #0
 	WORD $0x6f08a6d3 // ushll2 v19.8h, v22.16b, #0
@@ -677,7 +705,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8eaf // cmeq v15.4s, v21.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d8011b1 // str q17, [x13, #64]
+	WORD $0x3d8011d1 // str q17, [x14, #64]
 	WORD $0x4e2a1e8f // and v15.16b, v20.16b, v10.16b
 	WORD $0x4f3455ef // shl v15.4s, v15.4s, #20
 	WORD $0x4eab85ef // add v15.4s, v15.4s, v11.4s
@@ -688,7 +716,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8e8f // cmeq v15.4s, v20.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d8015b1 // str q17, [x13, #80]
+	WORD $0x3d8015d1 // str q17, [x14, #80]
 	WORD $0x4e2a1e6f // and v15.16b, v19.16b, v10.16b
 	WORD $0x4f3455ef // shl v15.4s, v15.4s, #20
 	WORD $0x4eab85ef // add v15.4s, v15.4s, v11.4s
@@ -699,7 +727,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8e6f // cmeq v15.4s, v19.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d8019b1 // str q17, [x13, #96]
+	WORD $0x3d8019d1 // str q17, [x14, #96]
 	WORD $0x4e2a1e4f // and v15.16b, v18.16b, v10.16b
 	WORD $0x4f3455ef // shl v15.4s, v15.4s, #20
 	WORD $0x4eab85ef // add v15.4s, v15.4s, v11.4s
@@ -710,7 +738,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8e4f // cmeq v15.4s, v18.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d801db1 // str q17, [x13, #112]
+	WORD $0x3d801dd1 // str q17, [x14, #112]
 	WORD $0x3dc00836 // ldr q22, [x1, #32]
 	WORD $0x2f08a6d2 // ushll v18.8h, v22.8b, #0
 	WORD $0x6f08a6d4 // ushll2 v20.8h, v22.16b, #0
@@ -728,7 +756,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8e4f // cmeq v15.4s, v18.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d8021b1 // str q17, [x13, #128]
+	WORD $0x3d8021d1 // str q17, [x14, #128]
 	WORD $0x4e2a1e6f // and v15.16b, v19.16b, v10.16b
 	WORD $0x4f3455ef // shl v15.4s, v15.4s, #20
 	WORD $0x4eab85ef // add v15.4s, v15.4s, v11.4s
@@ -739,7 +767,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8e6f // cmeq v15.4s, v19.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d8025b1 // str q17, [x13, #144]
+	WORD $0x3d8025d1 // str q17, [x14, #144]
 	WORD $0x4e2a1e8f // and v15.16b, v20.16b, v10.16b
 	WORD $0x4f3455ef // shl v15.4s, v15.4s, #20
 	WORD $0x4eab85ef // add v15.4s, v15.4s, v11.4s
@@ -750,7 +778,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8e8f // cmeq v15.4s, v20.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d8029b1 // str q17, [x13, #160]
+	WORD $0x3d8029d1 // str q17, [x14, #160]
 	WORD $0x4e2a1eaf // and v15.16b, v21.16b, v10.16b
 	WORD $0x4f3455ef // shl v15.4s, v15.4s, #20
 	WORD $0x4eab85ef // add v15.4s, v15.4s, v11.4s
@@ -761,7 +789,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8eaf // cmeq v15.4s, v21.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d802db1 // str q17, [x13, #176]
+	WORD $0x3d802dd1 // str q17, [x14, #176]
 	WORD $0x3dc00c36 // ldr q22, [x1, #48]
 	WORD $0x2f08a6d5 // ushll v21.8h, v22.8b, #0
 	WORD $0x6f08a6d3 // ushll2 v19.8h, v22.16b, #0
@@ -779,7 +807,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8eaf // cmeq v15.4s, v21.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d8031b1 // str q17, [x13, #192]
+	WORD $0x3d8031d1 // str q17, [x14, #192]
 	WORD $0x4e2a1e8f // and v15.16b, v20.16b, v10.16b
 	WORD $0x4f3455ef // shl v15.4s, v15.4s, #20
 	WORD $0x4eab85ef // add v15.4s, v15.4s, v11.4s
@@ -790,7 +818,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8e8f // cmeq v15.4s, v20.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d8035b1 // str q17, [x13, #208]
+	WORD $0x3d8035d1 // str q17, [x14, #208]
 	WORD $0x4e2a1e6f // and v15.16b, v19.16b, v10.16b
 	WORD $0x4f3455ef // shl v15.4s, v15.4s, #20
 	WORD $0x4eab85ef // add v15.4s, v15.4s, v11.4s
@@ -801,7 +829,7 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8e6f // cmeq v15.4s, v19.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d8039b1 // str q17, [x13, #224]
+	WORD $0x3d8039d1 // str q17, [x14, #224]
 	WORD $0x4e2a1e4f // and v15.16b, v18.16b, v10.16b
 	WORD $0x4f3455ef // shl v15.4s, v15.4s, #20
 	WORD $0x4eab85ef // add v15.4s, v15.4s, v11.4s
@@ -812,15 +840,15 @@ loop3:
 	WORD $0x6e701df1 // bsl v17.16b, v15.16b, v16.16b
 	WORD $0x6eaa8e4f // cmeq v15.4s, v18.4s, v10.4s
 	WORD $0x4e6f1e31 // bic v17.16b, v17.16b, v15.16b
-	WORD $0x3d803db1 // str q17, [x13, #240]
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018d // ldr q13, [x12]
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
-	WORD $0x3dc00990 // ldr q16, [x12, #32]
+	WORD $0x3d803dd1 // str q17, [x14, #240]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ad // ldr q13, [x13]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc009b0 // ldr q16, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
 	WORD $0x4f00e412 // movi v18.16b, #0
@@ -861,14 +889,14 @@ loop3:
 	WORD $0x4face2b3 // sdot v19.4s, v21.16b, v12.4b[1]
 	WORD $0x4faeea8a // sdot v10.4s, v20.16b, v14.4b[3]
 	WORD $0x4facea93 // sdot v19.4s, v20.16b, v12.4b[3]
-	WORD $0x3dc001b4 // ldr q20, [x13]
+	WORD $0x3dc001d4 // ldr q20, [x14]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f919295 // fmul v21.4s, v20.4s, v17.s[0]
 	WORD $0x4e35cd62 // fmla v2.4s, v11.4s, v21.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f909295 // fmul v21.4s, v20.4s, v16.s[0]
 	WORD $0x4e35ce46 // fmla v6.4s, v18.4s, v21.4s
-	WORD $0x3dc011b4 // ldr q20, [x13, #64]
+	WORD $0x3dc011d4 // ldr q20, [x14, #64]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f919295 // fmul v21.4s, v20.4s, v17.s[0]
 	WORD $0x4e35cd42 // fmla v2.4s, v10.4s, v21.4s
@@ -915,14 +943,14 @@ loop3:
 	WORD $0x4face16a // sdot v10.4s, v11.16b, v12.4b[1]
 	WORD $0x4faeea55 // sdot v21.4s, v18.16b, v14.4b[3]
 	WORD $0x4facea4a // sdot v10.4s, v18.16b, v12.4b[3]
-	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc005d2 // ldr q18, [x14, #16]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f91924b // fmul v11.4s, v18.4s, v17.s[0]
 	WORD $0x4e2bce83 // fmla v3.4s, v20.4s, v11.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f90924b // fmul v11.4s, v18.4s, v16.s[0]
 	WORD $0x4e2bce67 // fmla v7.4s, v19.4s, v11.4s
-	WORD $0x3dc015b2 // ldr q18, [x13, #80]
+	WORD $0x3dc015d2 // ldr q18, [x14, #80]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f91924b // fmul v11.4s, v18.4s, v17.s[0]
 	WORD $0x4e2bcea3 // fmla v3.4s, v21.4s, v11.4s
@@ -969,14 +997,14 @@ loop3:
 	WORD $0x4face295 // sdot v21.4s, v20.16b, v12.4b[1]
 	WORD $0x4faeea6b // sdot v11.4s, v19.16b, v14.4b[3]
 	WORD $0x4facea75 // sdot v21.4s, v19.16b, v12.4b[3]
-	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	WORD $0x3dc009d3 // ldr q19, [x14, #32]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f919274 // fmul v20.4s, v19.4s, v17.s[0]
 	WORD $0x4e34ce44 // fmla v4.4s, v18.4s, v20.4s
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f909274 // fmul v20.4s, v19.4s, v16.s[0]
 	WORD $0x4e34cd48 // fmla v8.4s, v10.4s, v20.4s
-	WORD $0x3dc019b3 // ldr q19, [x13, #96]
+	WORD $0x3dc019d3 // ldr q19, [x14, #96]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f919274 // fmul v20.4s, v19.4s, v17.s[0]
 	WORD $0x4e34cd64 // fmla v4.4s, v11.4s, v20.4s
@@ -1023,28 +1051,28 @@ loop3:
 	WORD $0x4face24b // sdot v11.4s, v18.16b, v12.4b[1]
 	WORD $0x4faee954 // sdot v20.4s, v10.16b, v14.4b[3]
 	WORD $0x4face94b // sdot v11.4s, v10.16b, v12.4b[3]
-	WORD $0x3dc00daa // ldr q10, [x13, #48]
+	WORD $0x3dc00dca // ldr q10, [x14, #48]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f919152 // fmul v18.4s, v10.4s, v17.s[0]
 	WORD $0x4e32ce65 // fmla v5.4s, v19.4s, v18.4s
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f909152 // fmul v18.4s, v10.4s, v16.s[0]
 	WORD $0x4e32cea9 // fmla v9.4s, v21.4s, v18.4s
-	WORD $0x3dc01daa // ldr q10, [x13, #112]
+	WORD $0x3dc01dca // ldr q10, [x14, #112]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f919152 // fmul v18.4s, v10.4s, v17.s[0]
 	WORD $0x4e32ce85 // fmla v5.4s, v20.4s, v18.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f909152 // fmul v18.4s, v10.4s, v16.s[0]
 	WORD $0x4e32cd69 // fmla v9.4s, v11.4s, v18.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc00970 // ldr q16, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018e // ldr q14, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc00990 // ldr q16, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ae // ldr q14, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b1 // ldr q17, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40a // movi v10.16b, #0
 	WORD $0x4f00e412 // movi v18.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -1085,14 +1113,14 @@ loop3:
 	WORD $0x4fafe274 // sdot v20.4s, v19.16b, v15.4b[1]
 	WORD $0x4fadeab2 // sdot v18.4s, v21.16b, v13.4b[3]
 	WORD $0x4fafeab4 // sdot v20.4s, v21.16b, v15.4b[3]
-	WORD $0x3dc021b5 // ldr q21, [x13, #128]
+	WORD $0x3dc021d5 // ldr q21, [x14, #128]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9092b3 // fmul v19.4s, v21.4s, v16.s[0]
 	WORD $0x4e33cd42 // fmla v2.4s, v10.4s, v19.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9192b3 // fmul v19.4s, v21.4s, v17.s[0]
 	WORD $0x4e33cd66 // fmla v6.4s, v11.4s, v19.4s
-	WORD $0x3dc031b5 // ldr q21, [x13, #192]
+	WORD $0x3dc031d5 // ldr q21, [x14, #192]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9092b3 // fmul v19.4s, v21.4s, v16.s[0]
 	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
@@ -1139,14 +1167,14 @@ loop3:
 	WORD $0x4fafe152 // sdot v18.4s, v10.16b, v15.4b[1]
 	WORD $0x4fade973 // sdot v19.4s, v11.16b, v13.4b[3]
 	WORD $0x4fafe972 // sdot v18.4s, v11.16b, v15.4b[3]
-	WORD $0x3dc025ab // ldr q11, [x13, #144]
+	WORD $0x3dc025cb // ldr q11, [x14, #144]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f90916a // fmul v10.4s, v11.4s, v16.s[0]
 	WORD $0x4e2acea3 // fmla v3.4s, v21.4s, v10.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f91916a // fmul v10.4s, v11.4s, v17.s[0]
 	WORD $0x4e2ace87 // fmla v7.4s, v20.4s, v10.4s
-	WORD $0x3dc035ab // ldr q11, [x13, #208]
+	WORD $0x3dc035cb // ldr q11, [x14, #208]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f90916a // fmul v10.4s, v11.4s, v16.s[0]
 	WORD $0x4e2ace63 // fmla v3.4s, v19.4s, v10.4s
@@ -1193,14 +1221,14 @@ loop3:
 	WORD $0x4fafe2b3 // sdot v19.4s, v21.16b, v15.4b[1]
 	WORD $0x4fadea8a // sdot v10.4s, v20.16b, v13.4b[3]
 	WORD $0x4fafea93 // sdot v19.4s, v20.16b, v15.4b[3]
-	WORD $0x3dc029b4 // ldr q20, [x13, #160]
+	WORD $0x3dc029d4 // ldr q20, [x14, #160]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f909295 // fmul v21.4s, v20.4s, v16.s[0]
 	WORD $0x4e35cd64 // fmla v4.4s, v11.4s, v21.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f919295 // fmul v21.4s, v20.4s, v17.s[0]
 	WORD $0x4e35ce48 // fmla v8.4s, v18.4s, v21.4s
-	WORD $0x3dc039b4 // ldr q20, [x13, #224]
+	WORD $0x3dc039d4 // ldr q20, [x14, #224]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f909295 // fmul v21.4s, v20.4s, v16.s[0]
 	WORD $0x4e35cd44 // fmla v4.4s, v10.4s, v21.4s
@@ -1247,14 +1275,14 @@ loop3:
 	WORD $0x4fafe16a // sdot v10.4s, v11.16b, v15.4b[1]
 	WORD $0x4fadea55 // sdot v21.4s, v18.16b, v13.4b[3]
 	WORD $0x4fafea4a // sdot v10.4s, v18.16b, v15.4b[3]
-	WORD $0x3dc02db2 // ldr q18, [x13, #176]
+	WORD $0x3dc02dd2 // ldr q18, [x14, #176]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f90924b // fmul v11.4s, v18.4s, v16.s[0]
 	WORD $0x4e2bce85 // fmla v5.4s, v20.4s, v11.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f91924b // fmul v11.4s, v18.4s, v17.s[0]
 	WORD $0x4e2bce69 // fmla v9.4s, v19.4s, v11.4s
-	WORD $0x3dc03db2 // ldr q18, [x13, #240]
+	WORD $0x3dc03dd2 // ldr q18, [x14, #240]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f90924b // fmul v11.4s, v18.4s, v16.s[0]
 	WORD $0x4e2bcea5 // fmla v5.4s, v21.4s, v11.4s
@@ -1265,16 +1293,16 @@ loop3:
 	ADD $512, R2
 	SUB $1, R10
 	CBNZ R10, loop3
-	MOVD R7, R14
-	WORD $0x3d8001c2 // str q2, [x14]
-	WORD $0x3d8005c3 // str q3, [x14, #16]
-	WORD $0x3d8009c4 // str q4, [x14, #32]
-	WORD $0x3d800dc5 // str q5, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e2 // str q2, [x15]
+	WORD $0x3d8005e3 // str q3, [x15, #16]
+	WORD $0x3d8009e4 // str q4, [x15, #32]
+	WORD $0x3d800de5 // str q5, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

@@ -14,44 +14,54 @@ TEXT ·Gemv_q1_0x16_q8x_16x1_dotprod(SB), 0, $256-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-256(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-256(SP), R13
 	WORD $0x4f00e440 // movi v0.16b, #2
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+near3:
 	WORD $0x3dc00025 // ldr q5, [x1]
 	WORD $0x3dc00426 // ldr q6, [x1, #16]
 	WORD $0x0e2178a7 // fcvtl v7.4s, v5.4h
 	WORD $0x4e2178a8 // fcvtl2 v8.4s, v5.8h
 	WORD $0x0e2178c9 // fcvtl v9.4s, v6.4h
 	WORD $0x4e2178ca // fcvtl2 v10.4s, v6.8h
-	WORD $0x3d800187 // str q7, [x12]
-	WORD $0x3d800588 // str q8, [x12, #16]
-	WORD $0x3d800989 // str q9, [x12, #32]
-	WORD $0x3d800d8a // str q10, [x12, #48]
-	WORD $0x3d801187 // str q7, [x12, #64]
-	WORD $0x3d801588 // str q8, [x12, #80]
-	WORD $0x3d801989 // str q9, [x12, #96]
-	WORD $0x3d801d8a // str q10, [x12, #112]
-	WORD $0x3d802187 // str q7, [x12, #128]
-	WORD $0x3d802588 // str q8, [x12, #144]
-	WORD $0x3d802989 // str q9, [x12, #160]
-	WORD $0x3d802d8a // str q10, [x12, #176]
-	WORD $0x3d803187 // str q7, [x12, #192]
-	WORD $0x3d803588 // str q8, [x12, #208]
-	WORD $0x3d803989 // str q9, [x12, #224]
-	WORD $0x3d803d8a // str q10, [x12, #240]
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc00568 // ldr q8, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d8001a7 // str q7, [x13]
+	WORD $0x3d8005a8 // str q8, [x13, #16]
+	WORD $0x3d8009a9 // str q9, [x13, #32]
+	WORD $0x3d800daa // str q10, [x13, #48]
+	WORD $0x3d8011a7 // str q7, [x13, #64]
+	WORD $0x3d8015a8 // str q8, [x13, #80]
+	WORD $0x3d8019a9 // str q9, [x13, #96]
+	WORD $0x3d801daa // str q10, [x13, #112]
+	WORD $0x3d8021a7 // str q7, [x13, #128]
+	WORD $0x3d8025a8 // str q8, [x13, #144]
+	WORD $0x3d8029a9 // str q9, [x13, #160]
+	WORD $0x3d802daa // str q10, [x13, #176]
+	WORD $0x3d8031a7 // str q7, [x13, #192]
+	WORD $0x3d8035a8 // str q8, [x13, #208]
+	WORD $0x3d8039a9 // str q9, [x13, #224]
+	WORD $0x3d803daa // str q10, [x13, #240]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc00588 // ldr q8, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3904e7 // sshr v7.4s, v7.4s, #7
 	WORD $0x4ea71ce6 // orr v6.16b, v7.16b, v7.16b
@@ -170,26 +180,26 @@ loop2:
 	WORD $0x4f0954e7 // shl v7.16b, v7.16b, #1
 	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
 	WORD $0x4fa8e8ec // sdot v12.4s, v7.16b, v8.4b[3]
-	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc001a7 // ldr q7, [x13]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dccc1 // fmla v1.4s, v6.4s, v13.4s
-	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc005a7 // ldr q7, [x13, #16]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcca2 // fmla v2.4s, v5.4s, v13.4s
-	WORD $0x3dc00987 // ldr q7, [x12, #32]
+	WORD $0x3dc009a7 // ldr q7, [x13, #32]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
-	WORD $0x3dc00d87 // ldr q7, [x12, #48]
+	WORD $0x3dc00da7 // ldr q7, [x13, #48]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd84 // fmla v4.4s, v12.4s, v13.4s
-	WORD $0x3dc00168 // ldr q8, [x11]
-	WORD $0x3dc00569 // ldr q9, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00188 // ldr q8, [x12]
+	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3904e7 // sshr v7.4s, v7.4s, #7
 	WORD $0x4ea71ced // orr v13.16b, v7.16b, v7.16b
@@ -324,26 +334,26 @@ loop2:
 	WORD $0x6f0f04e7 // ushr v7.16b, v7.16b, #1
 	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
 	WORD $0x4fa9e8e5 // sdot v5.4s, v7.16b, v9.4b[3]
-	WORD $0x3dc01187 // ldr q7, [x12, #64]
+	WORD $0x3dc011a7 // ldr q7, [x13, #64]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cda1 // fmla v1.4s, v13.4s, v6.4s
-	WORD $0x3dc01587 // ldr q7, [x12, #80]
+	WORD $0x3dc015a7 // ldr q7, [x13, #80]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cd82 // fmla v2.4s, v12.4s, v6.4s
-	WORD $0x3dc01987 // ldr q7, [x12, #96]
+	WORD $0x3dc019a7 // ldr q7, [x13, #96]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cd63 // fmla v3.4s, v11.4s, v6.4s
-	WORD $0x3dc01d87 // ldr q7, [x12, #112]
+	WORD $0x3dc01da7 // ldr q7, [x13, #112]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cca4 // fmla v4.4s, v5.4s, v6.4s
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc00568 // ldr q8, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc00588 // ldr q8, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3904e7 // sshr v7.4s, v7.4s, #7
 	WORD $0x4ea71ce6 // orr v6.16b, v7.16b, v7.16b
@@ -478,26 +488,26 @@ loop2:
 	WORD $0x6f0d04e7 // ushr v7.16b, v7.16b, #3
 	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
 	WORD $0x4fa8e8ec // sdot v12.4s, v7.16b, v8.4b[3]
-	WORD $0x3dc02187 // ldr q7, [x12, #128]
+	WORD $0x3dc021a7 // ldr q7, [x13, #128]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dccc1 // fmla v1.4s, v6.4s, v13.4s
-	WORD $0x3dc02587 // ldr q7, [x12, #144]
+	WORD $0x3dc025a7 // ldr q7, [x13, #144]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcca2 // fmla v2.4s, v5.4s, v13.4s
-	WORD $0x3dc02987 // ldr q7, [x12, #160]
+	WORD $0x3dc029a7 // ldr q7, [x13, #160]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
-	WORD $0x3dc02d87 // ldr q7, [x12, #176]
+	WORD $0x3dc02da7 // ldr q7, [x13, #176]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd84 // fmla v4.4s, v12.4s, v13.4s
-	WORD $0x3dc00168 // ldr q8, [x11]
-	WORD $0x3dc00569 // ldr q9, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00188 // ldr q8, [x12]
+	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3904e7 // sshr v7.4s, v7.4s, #7
 	WORD $0x4ea71ced // orr v13.16b, v7.16b, v7.16b
@@ -632,19 +642,19 @@ loop2:
 	WORD $0x6f0b04e7 // ushr v7.16b, v7.16b, #5
 	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
 	WORD $0x4fa9e8e5 // sdot v5.4s, v7.16b, v9.4b[3]
-	WORD $0x3dc03187 // ldr q7, [x12, #192]
+	WORD $0x3dc031a7 // ldr q7, [x13, #192]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cda1 // fmla v1.4s, v13.4s, v6.4s
-	WORD $0x3dc03587 // ldr q7, [x12, #208]
+	WORD $0x3dc035a7 // ldr q7, [x13, #208]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cd82 // fmla v2.4s, v12.4s, v6.4s
-	WORD $0x3dc03987 // ldr q7, [x12, #224]
+	WORD $0x3dc039a7 // ldr q7, [x13, #224]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cd63 // fmla v3.4s, v11.4s, v6.4s
-	WORD $0x3dc03d87 // ldr q7, [x12, #240]
+	WORD $0x3dc03da7 // ldr q7, [x13, #240]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cca4 // fmla v4.4s, v5.4s, v6.4s
@@ -652,11 +662,11 @@ loop2:
 	ADD $256, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a1 // str q1, [x13]
-	WORD $0x3d8005a2 // str q2, [x13, #16]
-	WORD $0x3d8009a3 // str q3, [x13, #32]
-	WORD $0x3d800da4 // str q4, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c1 // str q1, [x14]
+	WORD $0x3d8005c2 // str q2, [x14, #16]
+	WORD $0x3d8009c3 // str q3, [x14, #32]
+	WORD $0x3d800dc4 // str q4, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -674,13 +684,14 @@ TEXT ·Gemv_q1_0x16_q8x_16x2_dotprod(SB), 0, $256-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-256(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-256(SP), R14
 	WORD $0x4f00e440 // movi v0.16b, #2
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
@@ -691,460 +702,469 @@ loop1:
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+near3:
 	WORD $0x3dc00029 // ldr q9, [x1]
 	WORD $0x3dc0042a // ldr q10, [x1, #16]
 	WORD $0x0e21792b // fcvtl v11.4s, v9.4h
 	WORD $0x4e21792c // fcvtl2 v12.4s, v9.8h
 	WORD $0x0e21794d // fcvtl v13.4s, v10.4h
 	WORD $0x4e21794e // fcvtl2 v14.4s, v10.8h
-	WORD $0x3d8001ab // str q11, [x13]
-	WORD $0x3d8005ac // str q12, [x13, #16]
-	WORD $0x3d8009ad // str q13, [x13, #32]
-	WORD $0x3d800dae // str q14, [x13, #48]
-	WORD $0x3d8011ab // str q11, [x13, #64]
-	WORD $0x3d8015ac // str q12, [x13, #80]
-	WORD $0x3d8019ad // str q13, [x13, #96]
-	WORD $0x3d801dae // str q14, [x13, #112]
-	WORD $0x3d8021ab // str q11, [x13, #128]
-	WORD $0x3d8025ac // str q12, [x13, #144]
-	WORD $0x3d8029ad // str q13, [x13, #160]
-	WORD $0x3d802dae // str q14, [x13, #176]
-	WORD $0x3d8031ab // str q11, [x13, #192]
-	WORD $0x3d8035ac // str q12, [x13, #208]
-	WORD $0x3d8039ad // str q13, [x13, #224]
-	WORD $0x3d803dae // str q14, [x13, #240]
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018a // ldr q10, [x12]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
-	WORD $0x3dc0098d // ldr q13, [x12, #32]
-	ADD $48, R12
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
-	WORD $0x3dc0004f // ldr q15, [x2]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce1f0 // sdot v16.4s, v15.16b, v12.4b[0]
-	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
-	WORD $0x3dc0104f // ldr q15, [x2, #64]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face1f0 // sdot v16.4s, v15.16b, v12.4b[1]
-	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
-	WORD $0x3dc0204f // ldr q15, [x2, #128]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce9f0 // sdot v16.4s, v15.16b, v12.4b[2]
-	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
-	WORD $0x3dc0304f // ldr q15, [x2, #192]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face9f0 // sdot v16.4s, v15.16b, v12.4b[3]
-	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
-	WORD $0x3dc0004f // ldr q15, [x2]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be1f0 // sdot v16.4s, v15.16b, v11.4b[0]
-	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
-	WORD $0x3dc0104f // ldr q15, [x2, #64]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe1f0 // sdot v16.4s, v15.16b, v11.4b[1]
-	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
-	WORD $0x3dc0204f // ldr q15, [x2, #128]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be9f0 // sdot v16.4s, v15.16b, v11.4b[2]
-	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
-	WORD $0x3dc0304f // ldr q15, [x2, #192]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
-	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc001af // ldr q15, [x13]
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
-	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
-	WORD $0x4e32ce25 // fmla v5.4s, v17.4s, v18.4s
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
-	WORD $0x3dc0044f // ldr q15, [x2, #16]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce1f2 // sdot v18.4s, v15.16b, v12.4b[0]
-	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
-	WORD $0x3dc0144f // ldr q15, [x2, #80]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face1f2 // sdot v18.4s, v15.16b, v12.4b[1]
-	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
-	WORD $0x3dc0244f // ldr q15, [x2, #144]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce9f2 // sdot v18.4s, v15.16b, v12.4b[2]
-	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
-	WORD $0x3dc0344f // ldr q15, [x2, #208]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face9f2 // sdot v18.4s, v15.16b, v12.4b[3]
-	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
-	WORD $0x3dc0044f // ldr q15, [x2, #16]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be1f2 // sdot v18.4s, v15.16b, v11.4b[0]
-	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
-	WORD $0x3dc0144f // ldr q15, [x2, #80]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe1f2 // sdot v18.4s, v15.16b, v11.4b[1]
-	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
-	WORD $0x3dc0244f // ldr q15, [x2, #144]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be9f2 // sdot v18.4s, v15.16b, v11.4b[2]
-	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
-	WORD $0x3dc0344f // ldr q15, [x2, #208]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
-	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc005af // ldr q15, [x13, #16]
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
-	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
-	WORD $0x4e30ce26 // fmla v6.4s, v17.4s, v16.4s
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
-	WORD $0x3dc0084f // ldr q15, [x2, #32]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce1f0 // sdot v16.4s, v15.16b, v12.4b[0]
-	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
-	WORD $0x3dc0184f // ldr q15, [x2, #96]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face1f0 // sdot v16.4s, v15.16b, v12.4b[1]
-	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
-	WORD $0x3dc0284f // ldr q15, [x2, #160]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce9f0 // sdot v16.4s, v15.16b, v12.4b[2]
-	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
-	WORD $0x3dc0384f // ldr q15, [x2, #224]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face9f0 // sdot v16.4s, v15.16b, v12.4b[3]
-	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
-	WORD $0x3dc0084f // ldr q15, [x2, #32]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be1f0 // sdot v16.4s, v15.16b, v11.4b[0]
-	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
-	WORD $0x3dc0184f // ldr q15, [x2, #96]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe1f0 // sdot v16.4s, v15.16b, v11.4b[1]
-	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
-	WORD $0x3dc0284f // ldr q15, [x2, #160]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be9f0 // sdot v16.4s, v15.16b, v11.4b[2]
-	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
-	WORD $0x3dc0384f // ldr q15, [x2, #224]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
-	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc009af // ldr q15, [x13, #32]
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
-	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
-	WORD $0x4e32ce27 // fmla v7.4s, v17.4s, v18.4s
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
-	WORD $0x3dc00c4f // ldr q15, [x2, #48]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce1f2 // sdot v18.4s, v15.16b, v12.4b[0]
-	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
-	WORD $0x3dc01c4f // ldr q15, [x2, #112]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face1f2 // sdot v18.4s, v15.16b, v12.4b[1]
-	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
-	WORD $0x3dc02c4f // ldr q15, [x2, #176]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce9f2 // sdot v18.4s, v15.16b, v12.4b[2]
-	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
-	WORD $0x3dc03c4f // ldr q15, [x2, #240]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face9f2 // sdot v18.4s, v15.16b, v12.4b[3]
-	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
-	WORD $0x3dc00c4f // ldr q15, [x2, #48]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be1f2 // sdot v18.4s, v15.16b, v11.4b[0]
-	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
-	WORD $0x3dc01c4f // ldr q15, [x2, #112]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe1f2 // sdot v18.4s, v15.16b, v11.4b[1]
-	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
-	WORD $0x3dc02c4f // ldr q15, [x2, #176]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be9f2 // sdot v18.4s, v15.16b, v11.4b[2]
-	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
-	WORD $0x3dc03c4f // ldr q15, [x2, #240]
-	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
-	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc00daf // ldr q15, [x13, #48]
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
-	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
-	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3d8001cb // str q11, [x14]
+	WORD $0x3d8005cc // str q12, [x14, #16]
+	WORD $0x3d8009cd // str q13, [x14, #32]
+	WORD $0x3d800dce // str q14, [x14, #48]
+	WORD $0x3d8011cb // str q11, [x14, #64]
+	WORD $0x3d8015cc // str q12, [x14, #80]
+	WORD $0x3d8019cd // str q13, [x14, #96]
+	WORD $0x3d801dce // str q14, [x14, #112]
+	WORD $0x3d8021cb // str q11, [x14, #128]
+	WORD $0x3d8025cc // str q12, [x14, #144]
+	WORD $0x3d8029cd // str q13, [x14, #160]
+	WORD $0x3d802dce // str q14, [x14, #176]
+	WORD $0x3d8031cb // str q11, [x14, #192]
+	WORD $0x3d8035cc // str q12, [x14, #208]
+	WORD $0x3d8039cd // str q13, [x14, #224]
+	WORD $0x3d803dce // str q14, [x14, #240]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
 	WORD $0x3dc0098e // ldr q14, [x12, #32]
 	ADD $48, R12
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x3dc001aa // ldr q10, [x13]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
+	WORD $0x3dc009ad // ldr q13, [x13, #32]
+	ADD $48, R13
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
 	WORD $0x3dc0004f // ldr q15, [x2]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e1f0 // sdot v16.4s, v15.16b, v9.4b[0]
-	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8ce1f0 // sdot v16.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
 	WORD $0x3dc0104f // ldr q15, [x2, #64]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e1f0 // sdot v16.4s, v15.16b, v9.4b[1]
-	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x4face1f0 // sdot v16.4s, v15.16b, v12.4b[1]
+	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
 	WORD $0x3dc0204f // ldr q15, [x2, #128]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e9f0 // sdot v16.4s, v15.16b, v9.4b[2]
-	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8ce9f0 // sdot v16.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
 	WORD $0x3dc0304f // ldr q15, [x2, #192]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e9f0 // sdot v16.4s, v15.16b, v9.4b[3]
-	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x4face9f0 // sdot v16.4s, v15.16b, v12.4b[3]
+	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
 	WORD $0x3dc0004f // ldr q15, [x2]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae1f0 // sdot v16.4s, v15.16b, v10.4b[0]
-	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8be1f0 // sdot v16.4s, v15.16b, v11.4b[0]
+	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
 	WORD $0x3dc0104f // ldr q15, [x2, #64]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae1f0 // sdot v16.4s, v15.16b, v10.4b[1]
-	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x4fabe1f0 // sdot v16.4s, v15.16b, v11.4b[1]
+	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
 	WORD $0x3dc0204f // ldr q15, [x2, #128]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae9f0 // sdot v16.4s, v15.16b, v10.4b[2]
-	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8be9f0 // sdot v16.4s, v15.16b, v11.4b[2]
+	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
 	WORD $0x3dc0304f // ldr q15, [x2, #192]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
-	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc011af // ldr q15, [x13, #64]
+	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
+	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
+	WORD $0x3dc001cf // ldr q15, [x14]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
+	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
+	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
 	WORD $0x4e32ce25 // fmla v5.4s, v17.4s, v18.4s
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
 	WORD $0x3dc0044f // ldr q15, [x2, #16]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e1f2 // sdot v18.4s, v15.16b, v9.4b[0]
-	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8ce1f2 // sdot v18.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
 	WORD $0x3dc0144f // ldr q15, [x2, #80]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e1f2 // sdot v18.4s, v15.16b, v9.4b[1]
-	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x4face1f2 // sdot v18.4s, v15.16b, v12.4b[1]
+	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
 	WORD $0x3dc0244f // ldr q15, [x2, #144]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e9f2 // sdot v18.4s, v15.16b, v9.4b[2]
-	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8ce9f2 // sdot v18.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
 	WORD $0x3dc0344f // ldr q15, [x2, #208]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e9f2 // sdot v18.4s, v15.16b, v9.4b[3]
-	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x4face9f2 // sdot v18.4s, v15.16b, v12.4b[3]
+	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
 	WORD $0x3dc0044f // ldr q15, [x2, #16]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae1f2 // sdot v18.4s, v15.16b, v10.4b[0]
-	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8be1f2 // sdot v18.4s, v15.16b, v11.4b[0]
+	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
 	WORD $0x3dc0144f // ldr q15, [x2, #80]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae1f2 // sdot v18.4s, v15.16b, v10.4b[1]
-	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x4fabe1f2 // sdot v18.4s, v15.16b, v11.4b[1]
+	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
 	WORD $0x3dc0244f // ldr q15, [x2, #144]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae9f2 // sdot v18.4s, v15.16b, v10.4b[2]
-	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8be9f2 // sdot v18.4s, v15.16b, v11.4b[2]
+	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
 	WORD $0x3dc0344f // ldr q15, [x2, #208]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
-	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc015af // ldr q15, [x13, #80]
+	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
+	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
+	WORD $0x3dc005cf // ldr q15, [x14, #16]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
+	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
+	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce26 // fmla v6.4s, v17.4s, v16.4s
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
-	WORD $0x3dc0084f // ldr q15, [x2, #32]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e1f0 // sdot v16.4s, v15.16b, v9.4b[0]
-	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
-	WORD $0x3dc0184f // ldr q15, [x2, #96]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e1f0 // sdot v16.4s, v15.16b, v9.4b[1]
-	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
-	WORD $0x3dc0284f // ldr q15, [x2, #160]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e9f0 // sdot v16.4s, v15.16b, v9.4b[2]
-	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
-	WORD $0x3dc0384f // ldr q15, [x2, #224]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e9f0 // sdot v16.4s, v15.16b, v9.4b[3]
-	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
-	WORD $0x3dc0084f // ldr q15, [x2, #32]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae1f0 // sdot v16.4s, v15.16b, v10.4b[0]
-	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
-	WORD $0x3dc0184f // ldr q15, [x2, #96]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae1f0 // sdot v16.4s, v15.16b, v10.4b[1]
-	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
-	WORD $0x3dc0284f // ldr q15, [x2, #160]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae9f0 // sdot v16.4s, v15.16b, v10.4b[2]
-	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
-	WORD $0x3dc0384f // ldr q15, [x2, #224]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
-	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc019af // ldr q15, [x13, #96]
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
-	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
-	WORD $0x4e32ce27 // fmla v7.4s, v17.4s, v18.4s
 	WORD $0x4e1405af // dup v15.4s, v13.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
+	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
+	WORD $0x3dc0084f // ldr q15, [x2, #32]
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ce1f0 // sdot v16.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
+	WORD $0x3dc0184f // ldr q15, [x2, #96]
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4face1f0 // sdot v16.4s, v15.16b, v12.4b[1]
+	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
+	WORD $0x3dc0284f // ldr q15, [x2, #160]
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ce9f0 // sdot v16.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
+	WORD $0x3dc0384f // ldr q15, [x2, #224]
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4face9f0 // sdot v16.4s, v15.16b, v12.4b[3]
+	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
+	WORD $0x3dc0084f // ldr q15, [x2, #32]
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8be1f0 // sdot v16.4s, v15.16b, v11.4b[0]
+	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
+	WORD $0x3dc0184f // ldr q15, [x2, #96]
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fabe1f0 // sdot v16.4s, v15.16b, v11.4b[1]
+	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
+	WORD $0x3dc0284f // ldr q15, [x2, #160]
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8be9f0 // sdot v16.4s, v15.16b, v11.4b[2]
+	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
+	WORD $0x3dc0384f // ldr q15, [x2, #224]
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
+	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
+	WORD $0x3dc009cf // ldr q15, [x14, #32]
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
+	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
+	WORD $0x4e32ce27 // fmla v7.4s, v17.4s, v18.4s
 	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
 	WORD $0x3dc00c4f // ldr q15, [x2, #48]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e1f2 // sdot v18.4s, v15.16b, v9.4b[0]
-	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8ce1f2 // sdot v18.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
 	WORD $0x3dc01c4f // ldr q15, [x2, #112]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e1f2 // sdot v18.4s, v15.16b, v9.4b[1]
-	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x4face1f2 // sdot v18.4s, v15.16b, v12.4b[1]
+	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
 	WORD $0x3dc02c4f // ldr q15, [x2, #176]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e9f2 // sdot v18.4s, v15.16b, v9.4b[2]
-	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8ce9f2 // sdot v18.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
 	WORD $0x3dc03c4f // ldr q15, [x2, #240]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e9f2 // sdot v18.4s, v15.16b, v9.4b[3]
-	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x4face9f2 // sdot v18.4s, v15.16b, v12.4b[3]
+	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
 	WORD $0x3dc00c4f // ldr q15, [x2, #48]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae1f2 // sdot v18.4s, v15.16b, v10.4b[0]
-	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8be1f2 // sdot v18.4s, v15.16b, v11.4b[0]
+	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
 	WORD $0x3dc01c4f // ldr q15, [x2, #112]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae1f2 // sdot v18.4s, v15.16b, v10.4b[1]
-	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x4fabe1f2 // sdot v18.4s, v15.16b, v11.4b[1]
+	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
 	WORD $0x3dc02c4f // ldr q15, [x2, #176]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae9f2 // sdot v18.4s, v15.16b, v10.4b[2]
-	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8be9f2 // sdot v18.4s, v15.16b, v11.4b[2]
+	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
 	WORD $0x3dc03c4f // ldr q15, [x2, #240]
-	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4f0955ef // shl v15.16b, v15.16b, #1
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
-	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc01daf // ldr q15, [x13, #112]
+	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
+	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
+	WORD $0x3dc00dcf // ldr q15, [x14, #48]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
+	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
+	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018a // ldr q10, [x12]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
 	WORD $0x3dc0098d // ldr q13, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc009ae // ldr q14, [x13, #32]
+	ADD $48, R13
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
+	WORD $0x3dc0004f // ldr q15, [x2]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e1f0 // sdot v16.4s, v15.16b, v9.4b[0]
+	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x3dc0104f // ldr q15, [x2, #64]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e1f0 // sdot v16.4s, v15.16b, v9.4b[1]
+	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x3dc0204f // ldr q15, [x2, #128]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e9f0 // sdot v16.4s, v15.16b, v9.4b[2]
+	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x3dc0304f // ldr q15, [x2, #192]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e9f0 // sdot v16.4s, v15.16b, v9.4b[3]
+	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x3dc0004f // ldr q15, [x2]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae1f0 // sdot v16.4s, v15.16b, v10.4b[0]
+	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x3dc0104f // ldr q15, [x2, #64]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae1f0 // sdot v16.4s, v15.16b, v10.4b[1]
+	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x3dc0204f // ldr q15, [x2, #128]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae9f0 // sdot v16.4s, v15.16b, v10.4b[2]
+	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x3dc0304f // ldr q15, [x2, #192]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
+	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
+	WORD $0x3dc011cf // ldr q15, [x14, #64]
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
+	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
+	WORD $0x4e32ce25 // fmla v5.4s, v17.4s, v18.4s
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
+	WORD $0x3dc0044f // ldr q15, [x2, #16]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e1f2 // sdot v18.4s, v15.16b, v9.4b[0]
+	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x3dc0144f // ldr q15, [x2, #80]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e1f2 // sdot v18.4s, v15.16b, v9.4b[1]
+	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x3dc0244f // ldr q15, [x2, #144]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e9f2 // sdot v18.4s, v15.16b, v9.4b[2]
+	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x3dc0344f // ldr q15, [x2, #208]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e9f2 // sdot v18.4s, v15.16b, v9.4b[3]
+	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x3dc0044f // ldr q15, [x2, #16]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae1f2 // sdot v18.4s, v15.16b, v10.4b[0]
+	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x3dc0144f // ldr q15, [x2, #80]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae1f2 // sdot v18.4s, v15.16b, v10.4b[1]
+	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x3dc0244f // ldr q15, [x2, #144]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae9f2 // sdot v18.4s, v15.16b, v10.4b[2]
+	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x3dc0344f // ldr q15, [x2, #208]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
+	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
+	WORD $0x3dc015cf // ldr q15, [x14, #80]
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
+	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
+	WORD $0x4e30ce26 // fmla v6.4s, v17.4s, v16.4s
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
+	WORD $0x3dc0084f // ldr q15, [x2, #32]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e1f0 // sdot v16.4s, v15.16b, v9.4b[0]
+	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x3dc0184f // ldr q15, [x2, #96]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e1f0 // sdot v16.4s, v15.16b, v9.4b[1]
+	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x3dc0284f // ldr q15, [x2, #160]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e9f0 // sdot v16.4s, v15.16b, v9.4b[2]
+	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x3dc0384f // ldr q15, [x2, #224]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e9f0 // sdot v16.4s, v15.16b, v9.4b[3]
+	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x3dc0084f // ldr q15, [x2, #32]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae1f0 // sdot v16.4s, v15.16b, v10.4b[0]
+	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x3dc0184f // ldr q15, [x2, #96]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae1f0 // sdot v16.4s, v15.16b, v10.4b[1]
+	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x3dc0284f // ldr q15, [x2, #160]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae9f0 // sdot v16.4s, v15.16b, v10.4b[2]
+	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x3dc0384f // ldr q15, [x2, #224]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
+	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
+	WORD $0x3dc019cf // ldr q15, [x14, #96]
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
+	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
+	WORD $0x4e32ce27 // fmla v7.4s, v17.4s, v18.4s
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
+	WORD $0x3dc00c4f // ldr q15, [x2, #48]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e1f2 // sdot v18.4s, v15.16b, v9.4b[0]
+	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x3dc01c4f // ldr q15, [x2, #112]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e1f2 // sdot v18.4s, v15.16b, v9.4b[1]
+	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x3dc02c4f // ldr q15, [x2, #176]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e9f2 // sdot v18.4s, v15.16b, v9.4b[2]
+	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x3dc03c4f // ldr q15, [x2, #240]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e9f2 // sdot v18.4s, v15.16b, v9.4b[3]
+	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x3dc00c4f // ldr q15, [x2, #48]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae1f2 // sdot v18.4s, v15.16b, v10.4b[0]
+	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x3dc01c4f // ldr q15, [x2, #112]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae1f2 // sdot v18.4s, v15.16b, v10.4b[1]
+	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x3dc02c4f // ldr q15, [x2, #176]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae9f2 // sdot v18.4s, v15.16b, v10.4b[2]
+	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x3dc03c4f // ldr q15, [x2, #240]
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
+	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
+	WORD $0x3dc01dcf // ldr q15, [x14, #112]
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
+	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
+	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
+	WORD $0x3dc001aa // ldr q10, [x13]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
+	WORD $0x3dc009ad // ldr q13, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
@@ -1191,7 +1211,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc021af // ldr q15, [x13, #128]
+	WORD $0x3dc021cf // ldr q15, [x14, #128]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
@@ -1244,7 +1264,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc025af // ldr q15, [x13, #144]
+	WORD $0x3dc025cf // ldr q15, [x14, #144]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
@@ -1297,7 +1317,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc029af // ldr q15, [x13, #160]
+	WORD $0x3dc029cf // ldr q15, [x14, #160]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
@@ -1350,21 +1370,21 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc02daf // ldr q15, [x13, #176]
+	WORD $0x3dc02dcf // ldr q15, [x14, #176]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
-	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc009ae // ldr q14, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1405af // dup v15.4s, v13.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
@@ -1411,7 +1431,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc031af // ldr q15, [x13, #192]
+	WORD $0x3dc031cf // ldr q15, [x14, #192]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
 	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
@@ -1464,7 +1484,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc035af // ldr q15, [x13, #208]
+	WORD $0x3dc035cf // ldr q15, [x14, #208]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
@@ -1517,7 +1537,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc039af // ldr q15, [x13, #224]
+	WORD $0x3dc039cf // ldr q15, [x14, #224]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
 	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
@@ -1570,7 +1590,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc03daf // ldr q15, [x13, #240]
+	WORD $0x3dc03dcf // ldr q15, [x14, #240]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
@@ -1581,16 +1601,16 @@ loop2:
 	ADD $256, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c1 // str q1, [x14]
-	WORD $0x3d8005c2 // str q2, [x14, #16]
-	WORD $0x3d8009c3 // str q3, [x14, #32]
-	WORD $0x3d800dc4 // str q4, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c5 // str q5, [x14]
-	WORD $0x3d8005c6 // str q6, [x14, #16]
-	WORD $0x3d8009c7 // str q7, [x14, #32]
-	WORD $0x3d800dc8 // str q8, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e1 // str q1, [x15]
+	WORD $0x3d8005e2 // str q2, [x15, #16]
+	WORD $0x3d8009e3 // str q3, [x15, #32]
+	WORD $0x3d800de4 // str q4, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e5 // str q5, [x15]
+	WORD $0x3d8005e6 // str q6, [x15, #16]
+	WORD $0x3d8009e7 // str q7, [x15, #32]
+	WORD $0x3d800de8 // str q8, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

@@ -14,18 +14,43 @@ TEXT ·Gemv_q2_kx16_q8x_16x1_dotprod(SB), 0, $2048-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-2048(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-2048(SP), R13
 	WORD $0x4f00e460 // movi v0.16b, #3
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+	PRFM 512(R14), PLDL1STRM
+	PRFM 576(R14), PLDL1STRM
+	PRFM 640(R14), PLDL1STRM
+	PRFM 704(R14), PLDL1STRM
+	PRFM 768(R14), PLDL1STRM
+	PRFM 832(R14), PLDL1STRM
+	PRFM 896(R14), PLDL1STRM
+	PRFM 960(R14), PLDL1STRM
+	PRFM 1024(R14), PLDL1STRM
+	PRFM 1088(R14), PLDL1STRM
+	PRFM 1152(R14), PLDL1STRM
+	PRFM 1216(R14), PLDL1STRM
+	PRFM 1280(R14), PLDL1STRM
+near3:
 	WORD $0x3dc00045 // ldr q5, [x2]
 	WORD $0x3dc00446 // ldr q6, [x2, #16]
 	WORD $0x0e2178a7 // fcvtl v7.4s, v5.4h
@@ -38,656 +63,656 @@ loop2:
 	WORD $0x4e2178cc // fcvtl2 v12.4s, v6.8h
 	WORD $0x0e2178ad // fcvtl v13.4s, v5.4h
 	WORD $0x4e2178ae // fcvtl2 v14.4s, v5.8h
-	MOVW $0x0000000f, R13
-	WORD $0x4e040da5 // dup v5.4s, w13
+	MOVW $0x0000000f, R14
+	WORD $0x4e040dc5 // dup v5.4s, w14
 	WORD $0x6ea0f96b // fneg v11.4s, v11.4s
 	WORD $0x3dc01046 // ldr q6, [x2, #64]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d80018f // str q15, [x12]
+	WORD $0x3d8001af // str q15, [x13]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d80218f // str q15, [x12, #128]
+	WORD $0x3d8021af // str q15, [x13, #128]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d80118f // str q15, [x12, #64]
+	WORD $0x3d8011af // str q15, [x13, #64]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d80318f // str q15, [x12, #192]
+	WORD $0x3d8031af // str q15, [x13, #192]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d80418f // str q15, [x12, #256]
+	WORD $0x3d8041af // str q15, [x13, #256]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d80618f // str q15, [x12, #384]
+	WORD $0x3d8061af // str q15, [x13, #384]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d80518f // str q15, [x12, #320]
+	WORD $0x3d8051af // str q15, [x13, #320]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d80718f // str q15, [x12, #448]
+	WORD $0x3d8071af // str q15, [x13, #448]
 	WORD $0x3dc02046 // ldr q6, [x2, #128]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d80818f // str q15, [x12, #512]
+	WORD $0x3d8081af // str q15, [x13, #512]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d80a18f // str q15, [x12, #640]
+	WORD $0x3d80a1af // str q15, [x13, #640]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d80918f // str q15, [x12, #576]
+	WORD $0x3d8091af // str q15, [x13, #576]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d80b18f // str q15, [x12, #704]
+	WORD $0x3d80b1af // str q15, [x13, #704]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d80c18f // str q15, [x12, #768]
+	WORD $0x3d80c1af // str q15, [x13, #768]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d80e18f // str q15, [x12, #896]
+	WORD $0x3d80e1af // str q15, [x13, #896]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d80d18f // str q15, [x12, #832]
+	WORD $0x3d80d1af // str q15, [x13, #832]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d80f18f // str q15, [x12, #960]
+	WORD $0x3d80f1af // str q15, [x13, #960]
 	WORD $0x3dc03046 // ldr q6, [x2, #192]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d81018f // str q15, [x12, #1024]
+	WORD $0x3d8101af // str q15, [x13, #1024]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d81218f // str q15, [x12, #1152]
+	WORD $0x3d8121af // str q15, [x13, #1152]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d81118f // str q15, [x12, #1088]
+	WORD $0x3d8111af // str q15, [x13, #1088]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d81318f // str q15, [x12, #1216]
+	WORD $0x3d8131af // str q15, [x13, #1216]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d81418f // str q15, [x12, #1280]
+	WORD $0x3d8141af // str q15, [x13, #1280]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d81618f // str q15, [x12, #1408]
+	WORD $0x3d8161af // str q15, [x13, #1408]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d81518f // str q15, [x12, #1344]
+	WORD $0x3d8151af // str q15, [x13, #1344]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d81718f // str q15, [x12, #1472]
+	WORD $0x3d8171af // str q15, [x13, #1472]
 	WORD $0x3dc04046 // ldr q6, [x2, #256]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d81818f // str q15, [x12, #1536]
+	WORD $0x3d8181af // str q15, [x13, #1536]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d81a18f // str q15, [x12, #1664]
+	WORD $0x3d81a1af // str q15, [x13, #1664]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d81918f // str q15, [x12, #1600]
+	WORD $0x3d8191af // str q15, [x13, #1600]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d81b18f // str q15, [x12, #1728]
+	WORD $0x3d81b1af // str q15, [x13, #1728]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d81c18f // str q15, [x12, #1792]
+	WORD $0x3d81c1af // str q15, [x13, #1792]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d81e18f // str q15, [x12, #1920]
+	WORD $0x3d81e1af // str q15, [x13, #1920]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
-	WORD $0x3d81d18f // str q15, [x12, #1856]
+	WORD $0x3d81d1af // str q15, [x13, #1856]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
-	WORD $0x3d81f18f // str q15, [x12, #1984]
+	WORD $0x3d81f1af // str q15, [x13, #1984]
 	WORD $0x6ea0f98c // fneg v12.4s, v12.4s
 	WORD $0x3dc01446 // ldr q6, [x2, #80]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d80058f // str q15, [x12, #16]
+	WORD $0x3d8005af // str q15, [x13, #16]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d80258f // str q15, [x12, #144]
+	WORD $0x3d8025af // str q15, [x13, #144]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d80158f // str q15, [x12, #80]
+	WORD $0x3d8015af // str q15, [x13, #80]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d80358f // str q15, [x12, #208]
+	WORD $0x3d8035af // str q15, [x13, #208]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d80458f // str q15, [x12, #272]
+	WORD $0x3d8045af // str q15, [x13, #272]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d80658f // str q15, [x12, #400]
+	WORD $0x3d8065af // str q15, [x13, #400]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d80558f // str q15, [x12, #336]
+	WORD $0x3d8055af // str q15, [x13, #336]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d80758f // str q15, [x12, #464]
+	WORD $0x3d8075af // str q15, [x13, #464]
 	WORD $0x3dc02446 // ldr q6, [x2, #144]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d80858f // str q15, [x12, #528]
+	WORD $0x3d8085af // str q15, [x13, #528]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d80a58f // str q15, [x12, #656]
+	WORD $0x3d80a5af // str q15, [x13, #656]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d80958f // str q15, [x12, #592]
+	WORD $0x3d8095af // str q15, [x13, #592]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d80b58f // str q15, [x12, #720]
+	WORD $0x3d80b5af // str q15, [x13, #720]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d80c58f // str q15, [x12, #784]
+	WORD $0x3d80c5af // str q15, [x13, #784]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d80e58f // str q15, [x12, #912]
+	WORD $0x3d80e5af // str q15, [x13, #912]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d80d58f // str q15, [x12, #848]
+	WORD $0x3d80d5af // str q15, [x13, #848]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d80f58f // str q15, [x12, #976]
+	WORD $0x3d80f5af // str q15, [x13, #976]
 	WORD $0x3dc03446 // ldr q6, [x2, #208]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d81058f // str q15, [x12, #1040]
+	WORD $0x3d8105af // str q15, [x13, #1040]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d81258f // str q15, [x12, #1168]
+	WORD $0x3d8125af // str q15, [x13, #1168]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d81158f // str q15, [x12, #1104]
+	WORD $0x3d8115af // str q15, [x13, #1104]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d81358f // str q15, [x12, #1232]
+	WORD $0x3d8135af // str q15, [x13, #1232]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d81458f // str q15, [x12, #1296]
+	WORD $0x3d8145af // str q15, [x13, #1296]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d81658f // str q15, [x12, #1424]
+	WORD $0x3d8165af // str q15, [x13, #1424]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d81558f // str q15, [x12, #1360]
+	WORD $0x3d8155af // str q15, [x13, #1360]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d81758f // str q15, [x12, #1488]
+	WORD $0x3d8175af // str q15, [x13, #1488]
 	WORD $0x3dc04446 // ldr q6, [x2, #272]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d81858f // str q15, [x12, #1552]
+	WORD $0x3d8185af // str q15, [x13, #1552]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d81a58f // str q15, [x12, #1680]
+	WORD $0x3d81a5af // str q15, [x13, #1680]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d81958f // str q15, [x12, #1616]
+	WORD $0x3d8195af // str q15, [x13, #1616]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d81b58f // str q15, [x12, #1744]
+	WORD $0x3d81b5af // str q15, [x13, #1744]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d81c58f // str q15, [x12, #1808]
+	WORD $0x3d81c5af // str q15, [x13, #1808]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d81e58f // str q15, [x12, #1936]
+	WORD $0x3d81e5af // str q15, [x13, #1936]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e28ddef // fmul v15.4s, v15.4s, v8.4s
-	WORD $0x3d81d58f // str q15, [x12, #1872]
+	WORD $0x3d81d5af // str q15, [x13, #1872]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x3d81f58f // str q15, [x12, #2000]
+	WORD $0x3d81f5af // str q15, [x13, #2000]
 	WORD $0x6ea0f9ad // fneg v13.4s, v13.4s
 	WORD $0x3dc01846 // ldr q6, [x2, #96]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d80098f // str q15, [x12, #32]
+	WORD $0x3d8009af // str q15, [x13, #32]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d80298f // str q15, [x12, #160]
+	WORD $0x3d8029af // str q15, [x13, #160]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d80198f // str q15, [x12, #96]
+	WORD $0x3d8019af // str q15, [x13, #96]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d80398f // str q15, [x12, #224]
+	WORD $0x3d8039af // str q15, [x13, #224]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d80498f // str q15, [x12, #288]
+	WORD $0x3d8049af // str q15, [x13, #288]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d80698f // str q15, [x12, #416]
+	WORD $0x3d8069af // str q15, [x13, #416]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d80598f // str q15, [x12, #352]
+	WORD $0x3d8059af // str q15, [x13, #352]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d80798f // str q15, [x12, #480]
+	WORD $0x3d8079af // str q15, [x13, #480]
 	WORD $0x3dc02846 // ldr q6, [x2, #160]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d80898f // str q15, [x12, #544]
+	WORD $0x3d8089af // str q15, [x13, #544]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d80a98f // str q15, [x12, #672]
+	WORD $0x3d80a9af // str q15, [x13, #672]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d80998f // str q15, [x12, #608]
+	WORD $0x3d8099af // str q15, [x13, #608]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d80b98f // str q15, [x12, #736]
+	WORD $0x3d80b9af // str q15, [x13, #736]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d80c98f // str q15, [x12, #800]
+	WORD $0x3d80c9af // str q15, [x13, #800]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d80e98f // str q15, [x12, #928]
+	WORD $0x3d80e9af // str q15, [x13, #928]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d80d98f // str q15, [x12, #864]
+	WORD $0x3d80d9af // str q15, [x13, #864]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d80f98f // str q15, [x12, #992]
+	WORD $0x3d80f9af // str q15, [x13, #992]
 	WORD $0x3dc03846 // ldr q6, [x2, #224]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d81098f // str q15, [x12, #1056]
+	WORD $0x3d8109af // str q15, [x13, #1056]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d81298f // str q15, [x12, #1184]
+	WORD $0x3d8129af // str q15, [x13, #1184]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d81198f // str q15, [x12, #1120]
+	WORD $0x3d8119af // str q15, [x13, #1120]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d81398f // str q15, [x12, #1248]
+	WORD $0x3d8139af // str q15, [x13, #1248]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d81498f // str q15, [x12, #1312]
+	WORD $0x3d8149af // str q15, [x13, #1312]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d81698f // str q15, [x12, #1440]
+	WORD $0x3d8169af // str q15, [x13, #1440]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d81598f // str q15, [x12, #1376]
+	WORD $0x3d8159af // str q15, [x13, #1376]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d81798f // str q15, [x12, #1504]
+	WORD $0x3d8179af // str q15, [x13, #1504]
 	WORD $0x3dc04846 // ldr q6, [x2, #288]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d81898f // str q15, [x12, #1568]
+	WORD $0x3d8189af // str q15, [x13, #1568]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d81a98f // str q15, [x12, #1696]
+	WORD $0x3d81a9af // str q15, [x13, #1696]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d81998f // str q15, [x12, #1632]
+	WORD $0x3d8199af // str q15, [x13, #1632]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d81b98f // str q15, [x12, #1760]
+	WORD $0x3d81b9af // str q15, [x13, #1760]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d81c98f // str q15, [x12, #1824]
+	WORD $0x3d81c9af // str q15, [x13, #1824]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d81e98f // str q15, [x12, #1952]
+	WORD $0x3d81e9af // str q15, [x13, #1952]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e29ddef // fmul v15.4s, v15.4s, v9.4s
-	WORD $0x3d81d98f // str q15, [x12, #1888]
+	WORD $0x3d81d9af // str q15, [x13, #1888]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x3d81f98f // str q15, [x12, #2016]
+	WORD $0x3d81f9af // str q15, [x13, #2016]
 	WORD $0x6ea0f9ce // fneg v14.4s, v14.4s
 	WORD $0x3dc01c46 // ldr q6, [x2, #112]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d800d8f // str q15, [x12, #48]
+	WORD $0x3d800daf // str q15, [x13, #48]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d802d8f // str q15, [x12, #176]
+	WORD $0x3d802daf // str q15, [x13, #176]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d801d8f // str q15, [x12, #112]
+	WORD $0x3d801daf // str q15, [x13, #112]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d803d8f // str q15, [x12, #240]
+	WORD $0x3d803daf // str q15, [x13, #240]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d804d8f // str q15, [x12, #304]
+	WORD $0x3d804daf // str q15, [x13, #304]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d806d8f // str q15, [x12, #432]
+	WORD $0x3d806daf // str q15, [x13, #432]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d805d8f // str q15, [x12, #368]
+	WORD $0x3d805daf // str q15, [x13, #368]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d807d8f // str q15, [x12, #496]
+	WORD $0x3d807daf // str q15, [x13, #496]
 	WORD $0x3dc02c46 // ldr q6, [x2, #176]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d808d8f // str q15, [x12, #560]
+	WORD $0x3d808daf // str q15, [x13, #560]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d80ad8f // str q15, [x12, #688]
+	WORD $0x3d80adaf // str q15, [x13, #688]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d809d8f // str q15, [x12, #624]
+	WORD $0x3d809daf // str q15, [x13, #624]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d80bd8f // str q15, [x12, #752]
+	WORD $0x3d80bdaf // str q15, [x13, #752]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d80cd8f // str q15, [x12, #816]
+	WORD $0x3d80cdaf // str q15, [x13, #816]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d80ed8f // str q15, [x12, #944]
+	WORD $0x3d80edaf // str q15, [x13, #944]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d80dd8f // str q15, [x12, #880]
+	WORD $0x3d80ddaf // str q15, [x13, #880]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d80fd8f // str q15, [x12, #1008]
+	WORD $0x3d80fdaf // str q15, [x13, #1008]
 	WORD $0x3dc03c46 // ldr q6, [x2, #240]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d810d8f // str q15, [x12, #1072]
+	WORD $0x3d810daf // str q15, [x13, #1072]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d812d8f // str q15, [x12, #1200]
+	WORD $0x3d812daf // str q15, [x13, #1200]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d811d8f // str q15, [x12, #1136]
+	WORD $0x3d811daf // str q15, [x13, #1136]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d813d8f // str q15, [x12, #1264]
+	WORD $0x3d813daf // str q15, [x13, #1264]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d814d8f // str q15, [x12, #1328]
+	WORD $0x3d814daf // str q15, [x13, #1328]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d816d8f // str q15, [x12, #1456]
+	WORD $0x3d816daf // str q15, [x13, #1456]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d815d8f // str q15, [x12, #1392]
+	WORD $0x3d815daf // str q15, [x13, #1392]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d817d8f // str q15, [x12, #1520]
+	WORD $0x3d817daf // str q15, [x13, #1520]
 	WORD $0x3dc04c46 // ldr q6, [x2, #304]
 	WORD $0x4e251ccf // and v15.16b, v6.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d818d8f // str q15, [x12, #1584]
+	WORD $0x3d818daf // str q15, [x13, #1584]
 	WORD $0x6f3c04cf // ushr v15.4s, v6.4s, #4
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d81ad8f // str q15, [x12, #1712]
+	WORD $0x3d81adaf // str q15, [x13, #1712]
 	WORD $0x6f3804cf // ushr v15.4s, v6.4s, #8
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d819d8f // str q15, [x12, #1648]
+	WORD $0x3d819daf // str q15, [x13, #1648]
 	WORD $0x6f3404cf // ushr v15.4s, v6.4s, #12
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d81bd8f // str q15, [x12, #1776]
+	WORD $0x3d81bdaf // str q15, [x13, #1776]
 	WORD $0x6f3004cf // ushr v15.4s, v6.4s, #16
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d81cd8f // str q15, [x12, #1840]
+	WORD $0x3d81cdaf // str q15, [x13, #1840]
 	WORD $0x6f2c04cf // ushr v15.4s, v6.4s, #20
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d81ed8f // str q15, [x12, #1968]
+	WORD $0x3d81edaf // str q15, [x13, #1968]
 	WORD $0x6f2804cf // ushr v15.4s, v6.4s, #24
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2addef // fmul v15.4s, v15.4s, v10.4s
-	WORD $0x3d81dd8f // str q15, [x12, #1904]
+	WORD $0x3d81ddaf // str q15, [x13, #1904]
 	WORD $0x6f2404cf // ushr v15.4s, v6.4s, #28
 	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
 	WORD $0x6e21d9ef // ucvtf v15.4s, v15.4s
 	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
-	WORD $0x3d81fd8f // str q15, [x12, #2032]
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc00565 // ldr q5, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d81fdaf // str q15, [x13, #2032]
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc00585 // ldr q5, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -792,15 +817,15 @@ loop2:
 	WORD $0x3dc0cc50 // ldr q16, [x2, #816]
 	WORD $0x4e201e10 // and v16.16b, v16.16b, v0.16b
 	WORD $0x4fa5ea07 // sdot v7.4s, v16.16b, v5.4b[3]
-	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc001b0 // ldr q16, [x13]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cdc1 // fmla v1.4s, v14.4s, v17.4s
-	WORD $0x3dc01190 // ldr q16, [x12, #64]
+	WORD $0x3dc011b0 // ldr q16, [x13, #64]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cda1 // fmla v1.4s, v13.4s, v17.4s
-	WORD $0x3dc02190 // ldr q16, [x12, #128]
+	WORD $0x3dc021b0 // ldr q16, [x13, #128]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405ed // dup v13.4s, v15.s[2]
 	WORD $0x6eb185ad // sub v13.4s, v13.4s, v17.4s
@@ -810,7 +835,7 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4f911201 // fmla v1.4s, v16.4s, v17.s[0]
-	WORD $0x3dc03190 // ldr q16, [x12, #192]
+	WORD $0x3dc031b0 // ldr q16, [x13, #192]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405ed // dup v13.4s, v15.s[2]
 	WORD $0x6eb185ad // sub v13.4s, v13.4s, v17.4s
@@ -820,15 +845,15 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc005b0 // ldr q16, [x13, #16]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cd82 // fmla v2.4s, v12.4s, v17.4s
-	WORD $0x3dc01590 // ldr q16, [x12, #80]
+	WORD $0x3dc015b0 // ldr q16, [x13, #80]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cd62 // fmla v2.4s, v11.4s, v17.4s
-	WORD $0x3dc02590 // ldr q16, [x12, #144]
+	WORD $0x3dc025b0 // ldr q16, [x13, #144]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405eb // dup v11.4s, v15.s[2]
 	WORD $0x6eb1856b // sub v11.4s, v11.4s, v17.4s
@@ -838,7 +863,7 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4f911202 // fmla v2.4s, v16.4s, v17.s[0]
-	WORD $0x3dc03590 // ldr q16, [x12, #208]
+	WORD $0x3dc035b0 // ldr q16, [x13, #208]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405eb // dup v11.4s, v15.s[2]
 	WORD $0x6eb1856b // sub v11.4s, v11.4s, v17.4s
@@ -848,15 +873,15 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4fb11202 // fmla v2.4s, v16.4s, v17.s[1]
-	WORD $0x3dc00990 // ldr q16, [x12, #32]
+	WORD $0x3dc009b0 // ldr q16, [x13, #32]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cd43 // fmla v3.4s, v10.4s, v17.4s
-	WORD $0x3dc01990 // ldr q16, [x12, #96]
+	WORD $0x3dc019b0 // ldr q16, [x13, #96]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cd23 // fmla v3.4s, v9.4s, v17.4s
-	WORD $0x3dc02990 // ldr q16, [x12, #160]
+	WORD $0x3dc029b0 // ldr q16, [x13, #160]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405e9 // dup v9.4s, v15.s[2]
 	WORD $0x6eb18529 // sub v9.4s, v9.4s, v17.4s
@@ -866,7 +891,7 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4f911203 // fmla v3.4s, v16.4s, v17.s[0]
-	WORD $0x3dc03990 // ldr q16, [x12, #224]
+	WORD $0x3dc039b0 // ldr q16, [x13, #224]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405e9 // dup v9.4s, v15.s[2]
 	WORD $0x6eb18529 // sub v9.4s, v9.4s, v17.4s
@@ -876,15 +901,15 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4fb11203 // fmla v3.4s, v16.4s, v17.s[1]
-	WORD $0x3dc00d90 // ldr q16, [x12, #48]
+	WORD $0x3dc00db0 // ldr q16, [x13, #48]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cd04 // fmla v4.4s, v8.4s, v17.4s
-	WORD $0x3dc01d90 // ldr q16, [x12, #112]
+	WORD $0x3dc01db0 // ldr q16, [x13, #112]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cce4 // fmla v4.4s, v7.4s, v17.4s
-	WORD $0x3dc02d90 // ldr q16, [x12, #176]
+	WORD $0x3dc02db0 // ldr q16, [x13, #176]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405e7 // dup v7.4s, v15.s[2]
 	WORD $0x6eb184e7 // sub v7.4s, v7.4s, v17.4s
@@ -894,7 +919,7 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4f911204 // fmla v4.4s, v16.4s, v17.s[0]
-	WORD $0x3dc03d90 // ldr q16, [x12, #240]
+	WORD $0x3dc03db0 // ldr q16, [x13, #240]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405e7 // dup v7.4s, v15.s[2]
 	WORD $0x6eb184e7 // sub v7.4s, v7.4s, v17.4s
@@ -904,10 +929,10 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4fb11204 // fmla v4.4s, v16.4s, v17.s[1]
-	WORD $0x3dc00165 // ldr q5, [x11]
-	WORD $0x3dc00566 // ldr q6, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00185 // ldr q5, [x12]
+	WORD $0x3dc00586 // ldr q6, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
@@ -1044,15 +1069,15 @@ loop2:
 	WORD $0x6f0e05ad // ushr v13.16b, v13.16b, #2
 	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
 	WORD $0x4fa6e9ac // sdot v12.4s, v13.16b, v6.4b[3]
-	WORD $0x3dc0418d // ldr q13, [x12, #256]
+	WORD $0x3dc041ad // ldr q13, [x13, #256]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ece01 // fmla v1.4s, v16.4s, v14.4s
-	WORD $0x3dc0518d // ldr q13, [x12, #320]
+	WORD $0x3dc051ad // ldr q13, [x13, #320]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ece21 // fmla v1.4s, v17.4s, v14.4s
-	WORD $0x3dc0618d // ldr q13, [x12, #384]
+	WORD $0x3dc061ad // ldr q13, [x13, #384]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405f1 // dup v17.4s, v15.s[2]
 	WORD $0x6eae8631 // sub v17.4s, v17.4s, v14.4s
@@ -1062,7 +1087,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4f8e11a1 // fmla v1.4s, v13.4s, v14.s[0]
-	WORD $0x3dc0718d // ldr q13, [x12, #448]
+	WORD $0x3dc071ad // ldr q13, [x13, #448]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405f1 // dup v17.4s, v15.s[2]
 	WORD $0x6eae8631 // sub v17.4s, v17.4s, v14.4s
@@ -1072,15 +1097,15 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
-	WORD $0x3dc0458d // ldr q13, [x12, #272]
+	WORD $0x3dc045ad // ldr q13, [x13, #272]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ecce2 // fmla v2.4s, v7.4s, v14.4s
-	WORD $0x3dc0558d // ldr q13, [x12, #336]
+	WORD $0x3dc055ad // ldr q13, [x13, #336]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ecd02 // fmla v2.4s, v8.4s, v14.4s
-	WORD $0x3dc0658d // ldr q13, [x12, #400]
+	WORD $0x3dc065ad // ldr q13, [x13, #400]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405e8 // dup v8.4s, v15.s[2]
 	WORD $0x6eae8508 // sub v8.4s, v8.4s, v14.4s
@@ -1090,7 +1115,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4f8e11a2 // fmla v2.4s, v13.4s, v14.s[0]
-	WORD $0x3dc0758d // ldr q13, [x12, #464]
+	WORD $0x3dc075ad // ldr q13, [x13, #464]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405e8 // dup v8.4s, v15.s[2]
 	WORD $0x6eae8508 // sub v8.4s, v8.4s, v14.4s
@@ -1100,15 +1125,15 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4fae11a2 // fmla v2.4s, v13.4s, v14.s[1]
-	WORD $0x3dc0498d // ldr q13, [x12, #288]
+	WORD $0x3dc049ad // ldr q13, [x13, #288]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ecd23 // fmla v3.4s, v9.4s, v14.4s
-	WORD $0x3dc0598d // ldr q13, [x12, #352]
+	WORD $0x3dc059ad // ldr q13, [x13, #352]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ecd43 // fmla v3.4s, v10.4s, v14.4s
-	WORD $0x3dc0698d // ldr q13, [x12, #416]
+	WORD $0x3dc069ad // ldr q13, [x13, #416]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405ea // dup v10.4s, v15.s[2]
 	WORD $0x6eae854a // sub v10.4s, v10.4s, v14.4s
@@ -1118,7 +1143,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4f8e11a3 // fmla v3.4s, v13.4s, v14.s[0]
-	WORD $0x3dc0798d // ldr q13, [x12, #480]
+	WORD $0x3dc079ad // ldr q13, [x13, #480]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405ea // dup v10.4s, v15.s[2]
 	WORD $0x6eae854a // sub v10.4s, v10.4s, v14.4s
@@ -1128,15 +1153,15 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4fae11a3 // fmla v3.4s, v13.4s, v14.s[1]
-	WORD $0x3dc04d8d // ldr q13, [x12, #304]
+	WORD $0x3dc04dad // ldr q13, [x13, #304]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ecd64 // fmla v4.4s, v11.4s, v14.4s
-	WORD $0x3dc05d8d // ldr q13, [x12, #368]
+	WORD $0x3dc05dad // ldr q13, [x13, #368]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ecd84 // fmla v4.4s, v12.4s, v14.4s
-	WORD $0x3dc06d8d // ldr q13, [x12, #432]
+	WORD $0x3dc06dad // ldr q13, [x13, #432]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x6eae858c // sub v12.4s, v12.4s, v14.4s
@@ -1146,7 +1171,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4f8e11a4 // fmla v4.4s, v13.4s, v14.s[0]
-	WORD $0x3dc07d8d // ldr q13, [x12, #496]
+	WORD $0x3dc07dad // ldr q13, [x13, #496]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x6eae858c // sub v12.4s, v12.4s, v14.4s
@@ -1156,10 +1181,10 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4fae11a4 // fmla v4.4s, v13.4s, v14.s[1]
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc00565 // ldr q5, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc00585 // ldr q5, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -1296,15 +1321,15 @@ loop2:
 	WORD $0x6f0c0631 // ushr v17.16b, v17.16b, #4
 	WORD $0x4e201e31 // and v17.16b, v17.16b, v0.16b
 	WORD $0x4fa5ea27 // sdot v7.4s, v17.16b, v5.4b[3]
-	WORD $0x3dc08191 // ldr q17, [x12, #512]
+	WORD $0x3dc081b1 // ldr q17, [x13, #512]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cda1 // fmla v1.4s, v13.4s, v16.4s
-	WORD $0x3dc09191 // ldr q17, [x12, #576]
+	WORD $0x3dc091b1 // ldr q17, [x13, #576]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cdc1 // fmla v1.4s, v14.4s, v16.4s
-	WORD $0x3dc0a191 // ldr q17, [x12, #640]
+	WORD $0x3dc0a1b1 // ldr q17, [x13, #640]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405ee // dup v14.4s, v15.s[2]
 	WORD $0x6eb085ce // sub v14.4s, v14.4s, v16.4s
@@ -1314,7 +1339,7 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4f901221 // fmla v1.4s, v17.4s, v16.s[0]
-	WORD $0x3dc0b191 // ldr q17, [x12, #704]
+	WORD $0x3dc0b1b1 // ldr q17, [x13, #704]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405ee // dup v14.4s, v15.s[2]
 	WORD $0x6eb085ce // sub v14.4s, v14.4s, v16.4s
@@ -1324,15 +1349,15 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4fb01221 // fmla v1.4s, v17.4s, v16.s[1]
-	WORD $0x3dc08591 // ldr q17, [x12, #528]
+	WORD $0x3dc085b1 // ldr q17, [x13, #528]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cd82 // fmla v2.4s, v12.4s, v16.4s
-	WORD $0x3dc09591 // ldr q17, [x12, #592]
+	WORD $0x3dc095b1 // ldr q17, [x13, #592]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cd62 // fmla v2.4s, v11.4s, v16.4s
-	WORD $0x3dc0a591 // ldr q17, [x12, #656]
+	WORD $0x3dc0a5b1 // ldr q17, [x13, #656]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405eb // dup v11.4s, v15.s[2]
 	WORD $0x6eb0856b // sub v11.4s, v11.4s, v16.4s
@@ -1342,7 +1367,7 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4f901222 // fmla v2.4s, v17.4s, v16.s[0]
-	WORD $0x3dc0b591 // ldr q17, [x12, #720]
+	WORD $0x3dc0b5b1 // ldr q17, [x13, #720]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405eb // dup v11.4s, v15.s[2]
 	WORD $0x6eb0856b // sub v11.4s, v11.4s, v16.4s
@@ -1352,15 +1377,15 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4fb01222 // fmla v2.4s, v17.4s, v16.s[1]
-	WORD $0x3dc08991 // ldr q17, [x12, #544]
+	WORD $0x3dc089b1 // ldr q17, [x13, #544]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cd43 // fmla v3.4s, v10.4s, v16.4s
-	WORD $0x3dc09991 // ldr q17, [x12, #608]
+	WORD $0x3dc099b1 // ldr q17, [x13, #608]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cd23 // fmla v3.4s, v9.4s, v16.4s
-	WORD $0x3dc0a991 // ldr q17, [x12, #672]
+	WORD $0x3dc0a9b1 // ldr q17, [x13, #672]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405e9 // dup v9.4s, v15.s[2]
 	WORD $0x6eb08529 // sub v9.4s, v9.4s, v16.4s
@@ -1370,7 +1395,7 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4f901223 // fmla v3.4s, v17.4s, v16.s[0]
-	WORD $0x3dc0b991 // ldr q17, [x12, #736]
+	WORD $0x3dc0b9b1 // ldr q17, [x13, #736]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405e9 // dup v9.4s, v15.s[2]
 	WORD $0x6eb08529 // sub v9.4s, v9.4s, v16.4s
@@ -1380,15 +1405,15 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4fb01223 // fmla v3.4s, v17.4s, v16.s[1]
-	WORD $0x3dc08d91 // ldr q17, [x12, #560]
+	WORD $0x3dc08db1 // ldr q17, [x13, #560]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cd04 // fmla v4.4s, v8.4s, v16.4s
-	WORD $0x3dc09d91 // ldr q17, [x12, #624]
+	WORD $0x3dc09db1 // ldr q17, [x13, #624]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cce4 // fmla v4.4s, v7.4s, v16.4s
-	WORD $0x3dc0ad91 // ldr q17, [x12, #688]
+	WORD $0x3dc0adb1 // ldr q17, [x13, #688]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405e7 // dup v7.4s, v15.s[2]
 	WORD $0x6eb084e7 // sub v7.4s, v7.4s, v16.4s
@@ -1398,7 +1423,7 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4f901224 // fmla v4.4s, v17.4s, v16.s[0]
-	WORD $0x3dc0bd91 // ldr q17, [x12, #752]
+	WORD $0x3dc0bdb1 // ldr q17, [x13, #752]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405e7 // dup v7.4s, v15.s[2]
 	WORD $0x6eb084e7 // sub v7.4s, v7.4s, v16.4s
@@ -1408,10 +1433,10 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4fb01224 // fmla v4.4s, v17.4s, v16.s[1]
-	WORD $0x3dc00165 // ldr q5, [x11]
-	WORD $0x3dc00566 // ldr q6, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00185 // ldr q5, [x12]
+	WORD $0x3dc00586 // ldr q6, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
@@ -1516,15 +1541,15 @@ loop2:
 	WORD $0x3dc0cc4e // ldr q14, [x2, #816]
 	WORD $0x6f0a05ce // ushr v14.16b, v14.16b, #6
 	WORD $0x4fa6e9cc // sdot v12.4s, v14.16b, v6.4b[3]
-	WORD $0x3dc0c18e // ldr q14, [x12, #768]
+	WORD $0x3dc0c1ae // ldr q14, [x13, #768]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dce21 // fmla v1.4s, v17.4s, v13.4s
-	WORD $0x3dc0d18e // ldr q14, [x12, #832]
+	WORD $0x3dc0d1ae // ldr q14, [x13, #832]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dce01 // fmla v1.4s, v16.4s, v13.4s
-	WORD $0x3dc0e18e // ldr q14, [x12, #896]
+	WORD $0x3dc0e1ae // ldr q14, [x13, #896]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405f0 // dup v16.4s, v15.s[2]
 	WORD $0x6ead8610 // sub v16.4s, v16.4s, v13.4s
@@ -1534,7 +1559,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4f8d11c1 // fmla v1.4s, v14.4s, v13.s[0]
-	WORD $0x3dc0f18e // ldr q14, [x12, #960]
+	WORD $0x3dc0f1ae // ldr q14, [x13, #960]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405f0 // dup v16.4s, v15.s[2]
 	WORD $0x6ead8610 // sub v16.4s, v16.4s, v13.4s
@@ -1544,15 +1569,15 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4fad11c1 // fmla v1.4s, v14.4s, v13.s[1]
-	WORD $0x3dc0c58e // ldr q14, [x12, #784]
+	WORD $0x3dc0c5ae // ldr q14, [x13, #784]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dcce2 // fmla v2.4s, v7.4s, v13.4s
-	WORD $0x3dc0d58e // ldr q14, [x12, #848]
+	WORD $0x3dc0d5ae // ldr q14, [x13, #848]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dcd02 // fmla v2.4s, v8.4s, v13.4s
-	WORD $0x3dc0e58e // ldr q14, [x12, #912]
+	WORD $0x3dc0e5ae // ldr q14, [x13, #912]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405e8 // dup v8.4s, v15.s[2]
 	WORD $0x6ead8508 // sub v8.4s, v8.4s, v13.4s
@@ -1562,7 +1587,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4f8d11c2 // fmla v2.4s, v14.4s, v13.s[0]
-	WORD $0x3dc0f58e // ldr q14, [x12, #976]
+	WORD $0x3dc0f5ae // ldr q14, [x13, #976]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405e8 // dup v8.4s, v15.s[2]
 	WORD $0x6ead8508 // sub v8.4s, v8.4s, v13.4s
@@ -1572,15 +1597,15 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4fad11c2 // fmla v2.4s, v14.4s, v13.s[1]
-	WORD $0x3dc0c98e // ldr q14, [x12, #800]
+	WORD $0x3dc0c9ae // ldr q14, [x13, #800]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dcd23 // fmla v3.4s, v9.4s, v13.4s
-	WORD $0x3dc0d98e // ldr q14, [x12, #864]
+	WORD $0x3dc0d9ae // ldr q14, [x13, #864]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dcd43 // fmla v3.4s, v10.4s, v13.4s
-	WORD $0x3dc0e98e // ldr q14, [x12, #928]
+	WORD $0x3dc0e9ae // ldr q14, [x13, #928]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405ea // dup v10.4s, v15.s[2]
 	WORD $0x6ead854a // sub v10.4s, v10.4s, v13.4s
@@ -1590,7 +1615,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4f8d11c3 // fmla v3.4s, v14.4s, v13.s[0]
-	WORD $0x3dc0f98e // ldr q14, [x12, #992]
+	WORD $0x3dc0f9ae // ldr q14, [x13, #992]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405ea // dup v10.4s, v15.s[2]
 	WORD $0x6ead854a // sub v10.4s, v10.4s, v13.4s
@@ -1600,15 +1625,15 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4fad11c3 // fmla v3.4s, v14.4s, v13.s[1]
-	WORD $0x3dc0cd8e // ldr q14, [x12, #816]
+	WORD $0x3dc0cdae // ldr q14, [x13, #816]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dcd64 // fmla v4.4s, v11.4s, v13.4s
-	WORD $0x3dc0dd8e // ldr q14, [x12, #880]
+	WORD $0x3dc0ddae // ldr q14, [x13, #880]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dcd84 // fmla v4.4s, v12.4s, v13.4s
-	WORD $0x3dc0ed8e // ldr q14, [x12, #944]
+	WORD $0x3dc0edae // ldr q14, [x13, #944]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x6ead858c // sub v12.4s, v12.4s, v13.4s
@@ -1618,7 +1643,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4f8d11c4 // fmla v4.4s, v14.4s, v13.s[0]
-	WORD $0x3dc0fd8e // ldr q14, [x12, #1008]
+	WORD $0x3dc0fdae // ldr q14, [x13, #1008]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x6ead858c // sub v12.4s, v12.4s, v13.4s
@@ -1628,10 +1653,10 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4fad11c4 // fmla v4.4s, v14.4s, v13.s[1]
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc00565 // ldr q5, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc00585 // ldr q5, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -1736,15 +1761,15 @@ loop2:
 	WORD $0x3dc14c50 // ldr q16, [x2, #1328]
 	WORD $0x4e201e10 // and v16.16b, v16.16b, v0.16b
 	WORD $0x4fa5ea07 // sdot v7.4s, v16.16b, v5.4b[3]
-	WORD $0x3dc10190 // ldr q16, [x12, #1024]
+	WORD $0x3dc101b0 // ldr q16, [x13, #1024]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cdc1 // fmla v1.4s, v14.4s, v17.4s
-	WORD $0x3dc11190 // ldr q16, [x12, #1088]
+	WORD $0x3dc111b0 // ldr q16, [x13, #1088]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cda1 // fmla v1.4s, v13.4s, v17.4s
-	WORD $0x3dc12190 // ldr q16, [x12, #1152]
+	WORD $0x3dc121b0 // ldr q16, [x13, #1152]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405ed // dup v13.4s, v15.s[2]
 	WORD $0x6eb185ad // sub v13.4s, v13.4s, v17.4s
@@ -1754,7 +1779,7 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4f911201 // fmla v1.4s, v16.4s, v17.s[0]
-	WORD $0x3dc13190 // ldr q16, [x12, #1216]
+	WORD $0x3dc131b0 // ldr q16, [x13, #1216]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405ed // dup v13.4s, v15.s[2]
 	WORD $0x6eb185ad // sub v13.4s, v13.4s, v17.4s
@@ -1764,15 +1789,15 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x3dc10590 // ldr q16, [x12, #1040]
+	WORD $0x3dc105b0 // ldr q16, [x13, #1040]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cd82 // fmla v2.4s, v12.4s, v17.4s
-	WORD $0x3dc11590 // ldr q16, [x12, #1104]
+	WORD $0x3dc115b0 // ldr q16, [x13, #1104]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cd62 // fmla v2.4s, v11.4s, v17.4s
-	WORD $0x3dc12590 // ldr q16, [x12, #1168]
+	WORD $0x3dc125b0 // ldr q16, [x13, #1168]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405eb // dup v11.4s, v15.s[2]
 	WORD $0x6eb1856b // sub v11.4s, v11.4s, v17.4s
@@ -1782,7 +1807,7 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4f911202 // fmla v2.4s, v16.4s, v17.s[0]
-	WORD $0x3dc13590 // ldr q16, [x12, #1232]
+	WORD $0x3dc135b0 // ldr q16, [x13, #1232]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405eb // dup v11.4s, v15.s[2]
 	WORD $0x6eb1856b // sub v11.4s, v11.4s, v17.4s
@@ -1792,15 +1817,15 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4fb11202 // fmla v2.4s, v16.4s, v17.s[1]
-	WORD $0x3dc10990 // ldr q16, [x12, #1056]
+	WORD $0x3dc109b0 // ldr q16, [x13, #1056]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cd43 // fmla v3.4s, v10.4s, v17.4s
-	WORD $0x3dc11990 // ldr q16, [x12, #1120]
+	WORD $0x3dc119b0 // ldr q16, [x13, #1120]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cd23 // fmla v3.4s, v9.4s, v17.4s
-	WORD $0x3dc12990 // ldr q16, [x12, #1184]
+	WORD $0x3dc129b0 // ldr q16, [x13, #1184]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405e9 // dup v9.4s, v15.s[2]
 	WORD $0x6eb18529 // sub v9.4s, v9.4s, v17.4s
@@ -1810,7 +1835,7 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4f911203 // fmla v3.4s, v16.4s, v17.s[0]
-	WORD $0x3dc13990 // ldr q16, [x12, #1248]
+	WORD $0x3dc139b0 // ldr q16, [x13, #1248]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405e9 // dup v9.4s, v15.s[2]
 	WORD $0x6eb18529 // sub v9.4s, v9.4s, v17.4s
@@ -1820,15 +1845,15 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4fb11203 // fmla v3.4s, v16.4s, v17.s[1]
-	WORD $0x3dc10d90 // ldr q16, [x12, #1072]
+	WORD $0x3dc10db0 // ldr q16, [x13, #1072]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cd04 // fmla v4.4s, v8.4s, v17.4s
-	WORD $0x3dc11d90 // ldr q16, [x12, #1136]
+	WORD $0x3dc11db0 // ldr q16, [x13, #1136]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31cce4 // fmla v4.4s, v7.4s, v17.4s
-	WORD $0x3dc12d90 // ldr q16, [x12, #1200]
+	WORD $0x3dc12db0 // ldr q16, [x13, #1200]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405e7 // dup v7.4s, v15.s[2]
 	WORD $0x6eb184e7 // sub v7.4s, v7.4s, v17.4s
@@ -1838,7 +1863,7 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4f911204 // fmla v4.4s, v16.4s, v17.s[0]
-	WORD $0x3dc13d90 // ldr q16, [x12, #1264]
+	WORD $0x3dc13db0 // ldr q16, [x13, #1264]
 	WORD $0x4e1c05f1 // dup v17.4s, v15.s[3]
 	WORD $0x4e1405e7 // dup v7.4s, v15.s[2]
 	WORD $0x6eb184e7 // sub v7.4s, v7.4s, v17.4s
@@ -1848,10 +1873,10 @@ loop2:
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
 	WORD $0x4fb11204 // fmla v4.4s, v16.4s, v17.s[1]
-	WORD $0x3dc00165 // ldr q5, [x11]
-	WORD $0x3dc00566 // ldr q6, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00185 // ldr q5, [x12]
+	WORD $0x3dc00586 // ldr q6, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
@@ -1988,15 +2013,15 @@ loop2:
 	WORD $0x6f0e05ad // ushr v13.16b, v13.16b, #2
 	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
 	WORD $0x4fa6e9ac // sdot v12.4s, v13.16b, v6.4b[3]
-	WORD $0x3dc1418d // ldr q13, [x12, #1280]
+	WORD $0x3dc141ad // ldr q13, [x13, #1280]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ece01 // fmla v1.4s, v16.4s, v14.4s
-	WORD $0x3dc1518d // ldr q13, [x12, #1344]
+	WORD $0x3dc151ad // ldr q13, [x13, #1344]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ece21 // fmla v1.4s, v17.4s, v14.4s
-	WORD $0x3dc1618d // ldr q13, [x12, #1408]
+	WORD $0x3dc161ad // ldr q13, [x13, #1408]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405f1 // dup v17.4s, v15.s[2]
 	WORD $0x6eae8631 // sub v17.4s, v17.4s, v14.4s
@@ -2006,7 +2031,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4f8e11a1 // fmla v1.4s, v13.4s, v14.s[0]
-	WORD $0x3dc1718d // ldr q13, [x12, #1472]
+	WORD $0x3dc171ad // ldr q13, [x13, #1472]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405f1 // dup v17.4s, v15.s[2]
 	WORD $0x6eae8631 // sub v17.4s, v17.4s, v14.4s
@@ -2016,15 +2041,15 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4fae11a1 // fmla v1.4s, v13.4s, v14.s[1]
-	WORD $0x3dc1458d // ldr q13, [x12, #1296]
+	WORD $0x3dc145ad // ldr q13, [x13, #1296]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ecce2 // fmla v2.4s, v7.4s, v14.4s
-	WORD $0x3dc1558d // ldr q13, [x12, #1360]
+	WORD $0x3dc155ad // ldr q13, [x13, #1360]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ecd02 // fmla v2.4s, v8.4s, v14.4s
-	WORD $0x3dc1658d // ldr q13, [x12, #1424]
+	WORD $0x3dc165ad // ldr q13, [x13, #1424]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405e8 // dup v8.4s, v15.s[2]
 	WORD $0x6eae8508 // sub v8.4s, v8.4s, v14.4s
@@ -2034,7 +2059,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4f8e11a2 // fmla v2.4s, v13.4s, v14.s[0]
-	WORD $0x3dc1758d // ldr q13, [x12, #1488]
+	WORD $0x3dc175ad // ldr q13, [x13, #1488]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405e8 // dup v8.4s, v15.s[2]
 	WORD $0x6eae8508 // sub v8.4s, v8.4s, v14.4s
@@ -2044,15 +2069,15 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4fae11a2 // fmla v2.4s, v13.4s, v14.s[1]
-	WORD $0x3dc1498d // ldr q13, [x12, #1312]
+	WORD $0x3dc149ad // ldr q13, [x13, #1312]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ecd23 // fmla v3.4s, v9.4s, v14.4s
-	WORD $0x3dc1598d // ldr q13, [x12, #1376]
+	WORD $0x3dc159ad // ldr q13, [x13, #1376]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ecd43 // fmla v3.4s, v10.4s, v14.4s
-	WORD $0x3dc1698d // ldr q13, [x12, #1440]
+	WORD $0x3dc169ad // ldr q13, [x13, #1440]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405ea // dup v10.4s, v15.s[2]
 	WORD $0x6eae854a // sub v10.4s, v10.4s, v14.4s
@@ -2062,7 +2087,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4f8e11a3 // fmla v3.4s, v13.4s, v14.s[0]
-	WORD $0x3dc1798d // ldr q13, [x12, #1504]
+	WORD $0x3dc179ad // ldr q13, [x13, #1504]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405ea // dup v10.4s, v15.s[2]
 	WORD $0x6eae854a // sub v10.4s, v10.4s, v14.4s
@@ -2072,15 +2097,15 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4fae11a3 // fmla v3.4s, v13.4s, v14.s[1]
-	WORD $0x3dc14d8d // ldr q13, [x12, #1328]
+	WORD $0x3dc14dad // ldr q13, [x13, #1328]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ecd64 // fmla v4.4s, v11.4s, v14.4s
-	WORD $0x3dc15d8d // ldr q13, [x12, #1392]
+	WORD $0x3dc15dad // ldr q13, [x13, #1392]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8f91ae // fmul v14.4s, v13.4s, v15.s[0]
 	WORD $0x4e2ecd84 // fmla v4.4s, v12.4s, v14.4s
-	WORD $0x3dc16d8d // ldr q13, [x12, #1456]
+	WORD $0x3dc16dad // ldr q13, [x13, #1456]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x6eae858c // sub v12.4s, v12.4s, v14.4s
@@ -2090,7 +2115,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4f8e11a4 // fmla v4.4s, v13.4s, v14.s[0]
-	WORD $0x3dc17d8d // ldr q13, [x12, #1520]
+	WORD $0x3dc17dad // ldr q13, [x13, #1520]
 	WORD $0x4e1c05ee // dup v14.4s, v15.s[3]
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x6eae858c // sub v12.4s, v12.4s, v14.4s
@@ -2100,10 +2125,10 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f91ce // fmul v14.4s, v14.4s, v15.s[0]
 	WORD $0x4fae11a4 // fmla v4.4s, v13.4s, v14.s[1]
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc00565 // ldr q5, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc00585 // ldr q5, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -2240,15 +2265,15 @@ loop2:
 	WORD $0x6f0c0631 // ushr v17.16b, v17.16b, #4
 	WORD $0x4e201e31 // and v17.16b, v17.16b, v0.16b
 	WORD $0x4fa5ea27 // sdot v7.4s, v17.16b, v5.4b[3]
-	WORD $0x3dc18191 // ldr q17, [x12, #1536]
+	WORD $0x3dc181b1 // ldr q17, [x13, #1536]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cda1 // fmla v1.4s, v13.4s, v16.4s
-	WORD $0x3dc19191 // ldr q17, [x12, #1600]
+	WORD $0x3dc191b1 // ldr q17, [x13, #1600]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cdc1 // fmla v1.4s, v14.4s, v16.4s
-	WORD $0x3dc1a191 // ldr q17, [x12, #1664]
+	WORD $0x3dc1a1b1 // ldr q17, [x13, #1664]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405ee // dup v14.4s, v15.s[2]
 	WORD $0x6eb085ce // sub v14.4s, v14.4s, v16.4s
@@ -2258,7 +2283,7 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4f901221 // fmla v1.4s, v17.4s, v16.s[0]
-	WORD $0x3dc1b191 // ldr q17, [x12, #1728]
+	WORD $0x3dc1b1b1 // ldr q17, [x13, #1728]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405ee // dup v14.4s, v15.s[2]
 	WORD $0x6eb085ce // sub v14.4s, v14.4s, v16.4s
@@ -2268,15 +2293,15 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4fb01221 // fmla v1.4s, v17.4s, v16.s[1]
-	WORD $0x3dc18591 // ldr q17, [x12, #1552]
+	WORD $0x3dc185b1 // ldr q17, [x13, #1552]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cd82 // fmla v2.4s, v12.4s, v16.4s
-	WORD $0x3dc19591 // ldr q17, [x12, #1616]
+	WORD $0x3dc195b1 // ldr q17, [x13, #1616]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cd62 // fmla v2.4s, v11.4s, v16.4s
-	WORD $0x3dc1a591 // ldr q17, [x12, #1680]
+	WORD $0x3dc1a5b1 // ldr q17, [x13, #1680]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405eb // dup v11.4s, v15.s[2]
 	WORD $0x6eb0856b // sub v11.4s, v11.4s, v16.4s
@@ -2286,7 +2311,7 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4f901222 // fmla v2.4s, v17.4s, v16.s[0]
-	WORD $0x3dc1b591 // ldr q17, [x12, #1744]
+	WORD $0x3dc1b5b1 // ldr q17, [x13, #1744]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405eb // dup v11.4s, v15.s[2]
 	WORD $0x6eb0856b // sub v11.4s, v11.4s, v16.4s
@@ -2296,15 +2321,15 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4fb01222 // fmla v2.4s, v17.4s, v16.s[1]
-	WORD $0x3dc18991 // ldr q17, [x12, #1568]
+	WORD $0x3dc189b1 // ldr q17, [x13, #1568]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cd43 // fmla v3.4s, v10.4s, v16.4s
-	WORD $0x3dc19991 // ldr q17, [x12, #1632]
+	WORD $0x3dc199b1 // ldr q17, [x13, #1632]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cd23 // fmla v3.4s, v9.4s, v16.4s
-	WORD $0x3dc1a991 // ldr q17, [x12, #1696]
+	WORD $0x3dc1a9b1 // ldr q17, [x13, #1696]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405e9 // dup v9.4s, v15.s[2]
 	WORD $0x6eb08529 // sub v9.4s, v9.4s, v16.4s
@@ -2314,7 +2339,7 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4f901223 // fmla v3.4s, v17.4s, v16.s[0]
-	WORD $0x3dc1b991 // ldr q17, [x12, #1760]
+	WORD $0x3dc1b9b1 // ldr q17, [x13, #1760]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405e9 // dup v9.4s, v15.s[2]
 	WORD $0x6eb08529 // sub v9.4s, v9.4s, v16.4s
@@ -2324,15 +2349,15 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4fb01223 // fmla v3.4s, v17.4s, v16.s[1]
-	WORD $0x3dc18d91 // ldr q17, [x12, #1584]
+	WORD $0x3dc18db1 // ldr q17, [x13, #1584]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cd04 // fmla v4.4s, v8.4s, v16.4s
-	WORD $0x3dc19d91 // ldr q17, [x12, #1648]
+	WORD $0x3dc19db1 // ldr q17, [x13, #1648]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8f9230 // fmul v16.4s, v17.4s, v15.s[0]
 	WORD $0x4e30cce4 // fmla v4.4s, v7.4s, v16.4s
-	WORD $0x3dc1ad91 // ldr q17, [x12, #1712]
+	WORD $0x3dc1adb1 // ldr q17, [x13, #1712]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405e7 // dup v7.4s, v15.s[2]
 	WORD $0x6eb084e7 // sub v7.4s, v7.4s, v16.4s
@@ -2342,7 +2367,7 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4f901224 // fmla v4.4s, v17.4s, v16.s[0]
-	WORD $0x3dc1bd91 // ldr q17, [x12, #1776]
+	WORD $0x3dc1bdb1 // ldr q17, [x13, #1776]
 	WORD $0x4e1c05f0 // dup v16.4s, v15.s[3]
 	WORD $0x4e1405e7 // dup v7.4s, v15.s[2]
 	WORD $0x6eb084e7 // sub v7.4s, v7.4s, v16.4s
@@ -2352,10 +2377,10 @@ loop2:
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9210 // fmul v16.4s, v16.4s, v15.s[0]
 	WORD $0x4fb01224 // fmla v4.4s, v17.4s, v16.s[1]
-	WORD $0x3dc00165 // ldr q5, [x11]
-	WORD $0x3dc00566 // ldr q6, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00185 // ldr q5, [x12]
+	WORD $0x3dc00586 // ldr q6, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
@@ -2460,15 +2485,15 @@ loop2:
 	WORD $0x3dc14c4e // ldr q14, [x2, #1328]
 	WORD $0x6f0a05ce // ushr v14.16b, v14.16b, #6
 	WORD $0x4fa6e9cc // sdot v12.4s, v14.16b, v6.4b[3]
-	WORD $0x3dc1c18e // ldr q14, [x12, #1792]
+	WORD $0x3dc1c1ae // ldr q14, [x13, #1792]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dce21 // fmla v1.4s, v17.4s, v13.4s
-	WORD $0x3dc1d18e // ldr q14, [x12, #1856]
+	WORD $0x3dc1d1ae // ldr q14, [x13, #1856]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dce01 // fmla v1.4s, v16.4s, v13.4s
-	WORD $0x3dc1e18e // ldr q14, [x12, #1920]
+	WORD $0x3dc1e1ae // ldr q14, [x13, #1920]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405f0 // dup v16.4s, v15.s[2]
 	WORD $0x6ead8610 // sub v16.4s, v16.4s, v13.4s
@@ -2478,7 +2503,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4f8d11c1 // fmla v1.4s, v14.4s, v13.s[0]
-	WORD $0x3dc1f18e // ldr q14, [x12, #1984]
+	WORD $0x3dc1f1ae // ldr q14, [x13, #1984]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405f0 // dup v16.4s, v15.s[2]
 	WORD $0x6ead8610 // sub v16.4s, v16.4s, v13.4s
@@ -2488,15 +2513,15 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4fad11c1 // fmla v1.4s, v14.4s, v13.s[1]
-	WORD $0x3dc1c58e // ldr q14, [x12, #1808]
+	WORD $0x3dc1c5ae // ldr q14, [x13, #1808]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dcce2 // fmla v2.4s, v7.4s, v13.4s
-	WORD $0x3dc1d58e // ldr q14, [x12, #1872]
+	WORD $0x3dc1d5ae // ldr q14, [x13, #1872]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dcd02 // fmla v2.4s, v8.4s, v13.4s
-	WORD $0x3dc1e58e // ldr q14, [x12, #1936]
+	WORD $0x3dc1e5ae // ldr q14, [x13, #1936]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405e8 // dup v8.4s, v15.s[2]
 	WORD $0x6ead8508 // sub v8.4s, v8.4s, v13.4s
@@ -2506,7 +2531,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4f8d11c2 // fmla v2.4s, v14.4s, v13.s[0]
-	WORD $0x3dc1f58e // ldr q14, [x12, #2000]
+	WORD $0x3dc1f5ae // ldr q14, [x13, #2000]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405e8 // dup v8.4s, v15.s[2]
 	WORD $0x6ead8508 // sub v8.4s, v8.4s, v13.4s
@@ -2516,15 +2541,15 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4fad11c2 // fmla v2.4s, v14.4s, v13.s[1]
-	WORD $0x3dc1c98e // ldr q14, [x12, #1824]
+	WORD $0x3dc1c9ae // ldr q14, [x13, #1824]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dcd23 // fmla v3.4s, v9.4s, v13.4s
-	WORD $0x3dc1d98e // ldr q14, [x12, #1888]
+	WORD $0x3dc1d9ae // ldr q14, [x13, #1888]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dcd43 // fmla v3.4s, v10.4s, v13.4s
-	WORD $0x3dc1e98e // ldr q14, [x12, #1952]
+	WORD $0x3dc1e9ae // ldr q14, [x13, #1952]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405ea // dup v10.4s, v15.s[2]
 	WORD $0x6ead854a // sub v10.4s, v10.4s, v13.4s
@@ -2534,7 +2559,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4f8d11c3 // fmla v3.4s, v14.4s, v13.s[0]
-	WORD $0x3dc1f98e // ldr q14, [x12, #2016]
+	WORD $0x3dc1f9ae // ldr q14, [x13, #2016]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405ea // dup v10.4s, v15.s[2]
 	WORD $0x6ead854a // sub v10.4s, v10.4s, v13.4s
@@ -2544,15 +2569,15 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4fad11c3 // fmla v3.4s, v14.4s, v13.s[1]
-	WORD $0x3dc1cd8e // ldr q14, [x12, #1840]
+	WORD $0x3dc1cdae // ldr q14, [x13, #1840]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dcd64 // fmla v4.4s, v11.4s, v13.4s
-	WORD $0x3dc1dd8e // ldr q14, [x12, #1904]
+	WORD $0x3dc1ddae // ldr q14, [x13, #1904]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8f91cd // fmul v13.4s, v14.4s, v15.s[0]
 	WORD $0x4e2dcd84 // fmla v4.4s, v12.4s, v13.4s
-	WORD $0x3dc1ed8e // ldr q14, [x12, #1968]
+	WORD $0x3dc1edae // ldr q14, [x13, #1968]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x6ead858c // sub v12.4s, v12.4s, v13.4s
@@ -2562,7 +2587,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8f91ad // fmul v13.4s, v13.4s, v15.s[0]
 	WORD $0x4f8d11c4 // fmla v4.4s, v14.4s, v13.s[0]
-	WORD $0x3dc1fd8e // ldr q14, [x12, #2032]
+	WORD $0x3dc1fdae // ldr q14, [x13, #2032]
 	WORD $0x4e1c05ed // dup v13.4s, v15.s[3]
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x6ead858c // sub v12.4s, v12.4s, v13.4s
@@ -2575,11 +2600,11 @@ loop2:
 	ADD $1344, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a1 // str q1, [x13]
-	WORD $0x3d8005a2 // str q2, [x13, #16]
-	WORD $0x3d8009a3 // str q3, [x13, #32]
-	WORD $0x3d800da4 // str q4, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c1 // str q1, [x14]
+	WORD $0x3d8005c2 // str q2, [x14, #16]
+	WORD $0x3d8009c3 // str q3, [x14, #32]
+	WORD $0x3d800dc4 // str q4, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -2597,13 +2622,14 @@ TEXT ·Gemv_q2_kx16_q8x_16x2_dotprod(SB), 0, $2048-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-2048(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-2048(SP), R14
 	WORD $0x4f00e460 // movi v0.16b, #3
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
@@ -2614,6 +2640,30 @@ loop1:
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+	PRFM 832(R15), PLDL1STRM
+	PRFM 896(R15), PLDL1STRM
+	PRFM 960(R15), PLDL1STRM
+	PRFM 1024(R15), PLDL1STRM
+	PRFM 1088(R15), PLDL1STRM
+	PRFM 1152(R15), PLDL1STRM
+	PRFM 1216(R15), PLDL1STRM
+	PRFM 1280(R15), PLDL1STRM
+near3:
 	WORD $0x3dc00049 // ldr q9, [x2]
 	WORD $0x3dc0044a // ldr q10, [x2, #16]
 	WORD $0x0e21792b // fcvtl v11.4s, v9.4h
@@ -2626,660 +2676,660 @@ loop2:
 	WORD $0x4e217950 // fcvtl2 v16.4s, v10.8h
 	WORD $0x0e217931 // fcvtl v17.4s, v9.4h
 	WORD $0x4e217932 // fcvtl2 v18.4s, v9.8h
-	MOVW $0x0000000f, R14
-	WORD $0x4e040dc9 // dup v9.4s, w14
+	MOVW $0x0000000f, R15
+	WORD $0x4e040de9 // dup v9.4s, w15
 	WORD $0x6ea0f9ef // fneg v15.4s, v15.4s
 	WORD $0x3dc0104a // ldr q10, [x2, #64]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d8001b3 // str q19, [x13]
+	WORD $0x3d8001d3 // str q19, [x14]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d8021b3 // str q19, [x13, #128]
+	WORD $0x3d8021d3 // str q19, [x14, #128]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d8011b3 // str q19, [x13, #64]
+	WORD $0x3d8011d3 // str q19, [x14, #64]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d8031b3 // str q19, [x13, #192]
+	WORD $0x3d8031d3 // str q19, [x14, #192]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d8041b3 // str q19, [x13, #256]
+	WORD $0x3d8041d3 // str q19, [x14, #256]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d8061b3 // str q19, [x13, #384]
+	WORD $0x3d8061d3 // str q19, [x14, #384]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d8051b3 // str q19, [x13, #320]
+	WORD $0x3d8051d3 // str q19, [x14, #320]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d8071b3 // str q19, [x13, #448]
+	WORD $0x3d8071d3 // str q19, [x14, #448]
 	WORD $0x3dc0204a // ldr q10, [x2, #128]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d8081b3 // str q19, [x13, #512]
+	WORD $0x3d8081d3 // str q19, [x14, #512]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d80a1b3 // str q19, [x13, #640]
+	WORD $0x3d80a1d3 // str q19, [x14, #640]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d8091b3 // str q19, [x13, #576]
+	WORD $0x3d8091d3 // str q19, [x14, #576]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d80b1b3 // str q19, [x13, #704]
+	WORD $0x3d80b1d3 // str q19, [x14, #704]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d80c1b3 // str q19, [x13, #768]
+	WORD $0x3d80c1d3 // str q19, [x14, #768]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d80e1b3 // str q19, [x13, #896]
+	WORD $0x3d80e1d3 // str q19, [x14, #896]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d80d1b3 // str q19, [x13, #832]
+	WORD $0x3d80d1d3 // str q19, [x14, #832]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d80f1b3 // str q19, [x13, #960]
+	WORD $0x3d80f1d3 // str q19, [x14, #960]
 	WORD $0x3dc0304a // ldr q10, [x2, #192]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d8101b3 // str q19, [x13, #1024]
+	WORD $0x3d8101d3 // str q19, [x14, #1024]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d8121b3 // str q19, [x13, #1152]
+	WORD $0x3d8121d3 // str q19, [x14, #1152]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d8111b3 // str q19, [x13, #1088]
+	WORD $0x3d8111d3 // str q19, [x14, #1088]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d8131b3 // str q19, [x13, #1216]
+	WORD $0x3d8131d3 // str q19, [x14, #1216]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d8141b3 // str q19, [x13, #1280]
+	WORD $0x3d8141d3 // str q19, [x14, #1280]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d8161b3 // str q19, [x13, #1408]
+	WORD $0x3d8161d3 // str q19, [x14, #1408]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d8151b3 // str q19, [x13, #1344]
+	WORD $0x3d8151d3 // str q19, [x14, #1344]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d8171b3 // str q19, [x13, #1472]
+	WORD $0x3d8171d3 // str q19, [x14, #1472]
 	WORD $0x3dc0404a // ldr q10, [x2, #256]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d8181b3 // str q19, [x13, #1536]
+	WORD $0x3d8181d3 // str q19, [x14, #1536]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d81a1b3 // str q19, [x13, #1664]
+	WORD $0x3d81a1d3 // str q19, [x14, #1664]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d8191b3 // str q19, [x13, #1600]
+	WORD $0x3d8191d3 // str q19, [x14, #1600]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d81b1b3 // str q19, [x13, #1728]
+	WORD $0x3d81b1d3 // str q19, [x14, #1728]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d81c1b3 // str q19, [x13, #1792]
+	WORD $0x3d81c1d3 // str q19, [x14, #1792]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d81e1b3 // str q19, [x13, #1920]
+	WORD $0x3d81e1d3 // str q19, [x14, #1920]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x3d81d1b3 // str q19, [x13, #1856]
+	WORD $0x3d81d1d3 // str q19, [x14, #1856]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2fde73 // fmul v19.4s, v19.4s, v15.4s
-	WORD $0x3d81f1b3 // str q19, [x13, #1984]
+	WORD $0x3d81f1d3 // str q19, [x14, #1984]
 	WORD $0x6ea0fa10 // fneg v16.4s, v16.4s
 	WORD $0x3dc0144a // ldr q10, [x2, #80]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d8005b3 // str q19, [x13, #16]
+	WORD $0x3d8005d3 // str q19, [x14, #16]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d8025b3 // str q19, [x13, #144]
+	WORD $0x3d8025d3 // str q19, [x14, #144]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d8015b3 // str q19, [x13, #80]
+	WORD $0x3d8015d3 // str q19, [x14, #80]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d8035b3 // str q19, [x13, #208]
+	WORD $0x3d8035d3 // str q19, [x14, #208]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d8045b3 // str q19, [x13, #272]
+	WORD $0x3d8045d3 // str q19, [x14, #272]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d8065b3 // str q19, [x13, #400]
+	WORD $0x3d8065d3 // str q19, [x14, #400]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d8055b3 // str q19, [x13, #336]
+	WORD $0x3d8055d3 // str q19, [x14, #336]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d8075b3 // str q19, [x13, #464]
+	WORD $0x3d8075d3 // str q19, [x14, #464]
 	WORD $0x3dc0244a // ldr q10, [x2, #144]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d8085b3 // str q19, [x13, #528]
+	WORD $0x3d8085d3 // str q19, [x14, #528]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d80a5b3 // str q19, [x13, #656]
+	WORD $0x3d80a5d3 // str q19, [x14, #656]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d8095b3 // str q19, [x13, #592]
+	WORD $0x3d8095d3 // str q19, [x14, #592]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d80b5b3 // str q19, [x13, #720]
+	WORD $0x3d80b5d3 // str q19, [x14, #720]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d80c5b3 // str q19, [x13, #784]
+	WORD $0x3d80c5d3 // str q19, [x14, #784]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d80e5b3 // str q19, [x13, #912]
+	WORD $0x3d80e5d3 // str q19, [x14, #912]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d80d5b3 // str q19, [x13, #848]
+	WORD $0x3d80d5d3 // str q19, [x14, #848]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d80f5b3 // str q19, [x13, #976]
+	WORD $0x3d80f5d3 // str q19, [x14, #976]
 	WORD $0x3dc0344a // ldr q10, [x2, #208]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d8105b3 // str q19, [x13, #1040]
+	WORD $0x3d8105d3 // str q19, [x14, #1040]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d8125b3 // str q19, [x13, #1168]
+	WORD $0x3d8125d3 // str q19, [x14, #1168]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d8115b3 // str q19, [x13, #1104]
+	WORD $0x3d8115d3 // str q19, [x14, #1104]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d8135b3 // str q19, [x13, #1232]
+	WORD $0x3d8135d3 // str q19, [x14, #1232]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d8145b3 // str q19, [x13, #1296]
+	WORD $0x3d8145d3 // str q19, [x14, #1296]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d8165b3 // str q19, [x13, #1424]
+	WORD $0x3d8165d3 // str q19, [x14, #1424]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d8155b3 // str q19, [x13, #1360]
+	WORD $0x3d8155d3 // str q19, [x14, #1360]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d8175b3 // str q19, [x13, #1488]
+	WORD $0x3d8175d3 // str q19, [x14, #1488]
 	WORD $0x3dc0444a // ldr q10, [x2, #272]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d8185b3 // str q19, [x13, #1552]
+	WORD $0x3d8185d3 // str q19, [x14, #1552]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d81a5b3 // str q19, [x13, #1680]
+	WORD $0x3d81a5d3 // str q19, [x14, #1680]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d8195b3 // str q19, [x13, #1616]
+	WORD $0x3d8195d3 // str q19, [x14, #1616]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d81b5b3 // str q19, [x13, #1744]
+	WORD $0x3d81b5d3 // str q19, [x14, #1744]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d81c5b3 // str q19, [x13, #1808]
+	WORD $0x3d81c5d3 // str q19, [x14, #1808]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d81e5b3 // str q19, [x13, #1936]
+	WORD $0x3d81e5d3 // str q19, [x14, #1936]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2cde73 // fmul v19.4s, v19.4s, v12.4s
-	WORD $0x3d81d5b3 // str q19, [x13, #1872]
+	WORD $0x3d81d5d3 // str q19, [x14, #1872]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
-	WORD $0x3d81f5b3 // str q19, [x13, #2000]
+	WORD $0x3d81f5d3 // str q19, [x14, #2000]
 	WORD $0x6ea0fa31 // fneg v17.4s, v17.4s
 	WORD $0x3dc0184a // ldr q10, [x2, #96]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d8009b3 // str q19, [x13, #32]
+	WORD $0x3d8009d3 // str q19, [x14, #32]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d8029b3 // str q19, [x13, #160]
+	WORD $0x3d8029d3 // str q19, [x14, #160]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d8019b3 // str q19, [x13, #96]
+	WORD $0x3d8019d3 // str q19, [x14, #96]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d8039b3 // str q19, [x13, #224]
+	WORD $0x3d8039d3 // str q19, [x14, #224]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d8049b3 // str q19, [x13, #288]
+	WORD $0x3d8049d3 // str q19, [x14, #288]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d8069b3 // str q19, [x13, #416]
+	WORD $0x3d8069d3 // str q19, [x14, #416]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d8059b3 // str q19, [x13, #352]
+	WORD $0x3d8059d3 // str q19, [x14, #352]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d8079b3 // str q19, [x13, #480]
+	WORD $0x3d8079d3 // str q19, [x14, #480]
 	WORD $0x3dc0284a // ldr q10, [x2, #160]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d8089b3 // str q19, [x13, #544]
+	WORD $0x3d8089d3 // str q19, [x14, #544]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d80a9b3 // str q19, [x13, #672]
+	WORD $0x3d80a9d3 // str q19, [x14, #672]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d8099b3 // str q19, [x13, #608]
+	WORD $0x3d8099d3 // str q19, [x14, #608]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d80b9b3 // str q19, [x13, #736]
+	WORD $0x3d80b9d3 // str q19, [x14, #736]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d80c9b3 // str q19, [x13, #800]
+	WORD $0x3d80c9d3 // str q19, [x14, #800]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d80e9b3 // str q19, [x13, #928]
+	WORD $0x3d80e9d3 // str q19, [x14, #928]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d80d9b3 // str q19, [x13, #864]
+	WORD $0x3d80d9d3 // str q19, [x14, #864]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d80f9b3 // str q19, [x13, #992]
+	WORD $0x3d80f9d3 // str q19, [x14, #992]
 	WORD $0x3dc0384a // ldr q10, [x2, #224]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d8109b3 // str q19, [x13, #1056]
+	WORD $0x3d8109d3 // str q19, [x14, #1056]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d8129b3 // str q19, [x13, #1184]
+	WORD $0x3d8129d3 // str q19, [x14, #1184]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d8119b3 // str q19, [x13, #1120]
+	WORD $0x3d8119d3 // str q19, [x14, #1120]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d8139b3 // str q19, [x13, #1248]
+	WORD $0x3d8139d3 // str q19, [x14, #1248]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d8149b3 // str q19, [x13, #1312]
+	WORD $0x3d8149d3 // str q19, [x14, #1312]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d8169b3 // str q19, [x13, #1440]
+	WORD $0x3d8169d3 // str q19, [x14, #1440]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d8159b3 // str q19, [x13, #1376]
+	WORD $0x3d8159d3 // str q19, [x14, #1376]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d8179b3 // str q19, [x13, #1504]
+	WORD $0x3d8179d3 // str q19, [x14, #1504]
 	WORD $0x3dc0484a // ldr q10, [x2, #288]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d8189b3 // str q19, [x13, #1568]
+	WORD $0x3d8189d3 // str q19, [x14, #1568]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d81a9b3 // str q19, [x13, #1696]
+	WORD $0x3d81a9d3 // str q19, [x14, #1696]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d8199b3 // str q19, [x13, #1632]
+	WORD $0x3d8199d3 // str q19, [x14, #1632]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d81b9b3 // str q19, [x13, #1760]
+	WORD $0x3d81b9d3 // str q19, [x14, #1760]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d81c9b3 // str q19, [x13, #1824]
+	WORD $0x3d81c9d3 // str q19, [x14, #1824]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d81e9b3 // str q19, [x13, #1952]
+	WORD $0x3d81e9d3 // str q19, [x14, #1952]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
-	WORD $0x3d81d9b3 // str q19, [x13, #1888]
+	WORD $0x3d81d9d3 // str q19, [x14, #1888]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x3d81f9b3 // str q19, [x13, #2016]
+	WORD $0x3d81f9d3 // str q19, [x14, #2016]
 	WORD $0x6ea0fa52 // fneg v18.4s, v18.4s
 	WORD $0x3dc01c4a // ldr q10, [x2, #112]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d800db3 // str q19, [x13, #48]
+	WORD $0x3d800dd3 // str q19, [x14, #48]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d802db3 // str q19, [x13, #176]
+	WORD $0x3d802dd3 // str q19, [x14, #176]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d801db3 // str q19, [x13, #112]
+	WORD $0x3d801dd3 // str q19, [x14, #112]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d803db3 // str q19, [x13, #240]
+	WORD $0x3d803dd3 // str q19, [x14, #240]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d804db3 // str q19, [x13, #304]
+	WORD $0x3d804dd3 // str q19, [x14, #304]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d806db3 // str q19, [x13, #432]
+	WORD $0x3d806dd3 // str q19, [x14, #432]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d805db3 // str q19, [x13, #368]
+	WORD $0x3d805dd3 // str q19, [x14, #368]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d807db3 // str q19, [x13, #496]
+	WORD $0x3d807dd3 // str q19, [x14, #496]
 	WORD $0x3dc02c4a // ldr q10, [x2, #176]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d808db3 // str q19, [x13, #560]
+	WORD $0x3d808dd3 // str q19, [x14, #560]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d80adb3 // str q19, [x13, #688]
+	WORD $0x3d80add3 // str q19, [x14, #688]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d809db3 // str q19, [x13, #624]
+	WORD $0x3d809dd3 // str q19, [x14, #624]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d80bdb3 // str q19, [x13, #752]
+	WORD $0x3d80bdd3 // str q19, [x14, #752]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d80cdb3 // str q19, [x13, #816]
+	WORD $0x3d80cdd3 // str q19, [x14, #816]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d80edb3 // str q19, [x13, #944]
+	WORD $0x3d80edd3 // str q19, [x14, #944]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d80ddb3 // str q19, [x13, #880]
+	WORD $0x3d80ddd3 // str q19, [x14, #880]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d80fdb3 // str q19, [x13, #1008]
+	WORD $0x3d80fdd3 // str q19, [x14, #1008]
 	WORD $0x3dc03c4a // ldr q10, [x2, #240]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d810db3 // str q19, [x13, #1072]
+	WORD $0x3d810dd3 // str q19, [x14, #1072]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d812db3 // str q19, [x13, #1200]
+	WORD $0x3d812dd3 // str q19, [x14, #1200]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d811db3 // str q19, [x13, #1136]
+	WORD $0x3d811dd3 // str q19, [x14, #1136]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d813db3 // str q19, [x13, #1264]
+	WORD $0x3d813dd3 // str q19, [x14, #1264]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d814db3 // str q19, [x13, #1328]
+	WORD $0x3d814dd3 // str q19, [x14, #1328]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d816db3 // str q19, [x13, #1456]
+	WORD $0x3d816dd3 // str q19, [x14, #1456]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d815db3 // str q19, [x13, #1392]
+	WORD $0x3d815dd3 // str q19, [x14, #1392]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d817db3 // str q19, [x13, #1520]
+	WORD $0x3d817dd3 // str q19, [x14, #1520]
 	WORD $0x3dc04c4a // ldr q10, [x2, #304]
 	WORD $0x4e291d53 // and v19.16b, v10.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d818db3 // str q19, [x13, #1584]
+	WORD $0x3d818dd3 // str q19, [x14, #1584]
 	WORD $0x6f3c0553 // ushr v19.4s, v10.4s, #4
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d81adb3 // str q19, [x13, #1712]
+	WORD $0x3d81add3 // str q19, [x14, #1712]
 	WORD $0x6f380553 // ushr v19.4s, v10.4s, #8
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d819db3 // str q19, [x13, #1648]
+	WORD $0x3d819dd3 // str q19, [x14, #1648]
 	WORD $0x6f340553 // ushr v19.4s, v10.4s, #12
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d81bdb3 // str q19, [x13, #1776]
+	WORD $0x3d81bdd3 // str q19, [x14, #1776]
 	WORD $0x6f300553 // ushr v19.4s, v10.4s, #16
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d81cdb3 // str q19, [x13, #1840]
+	WORD $0x3d81cdd3 // str q19, [x14, #1840]
 	WORD $0x6f2c0553 // ushr v19.4s, v10.4s, #20
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d81edb3 // str q19, [x13, #1968]
+	WORD $0x3d81edd3 // str q19, [x14, #1968]
 	WORD $0x6f280553 // ushr v19.4s, v10.4s, #24
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
-	WORD $0x3d81ddb3 // str q19, [x13, #1904]
+	WORD $0x3d81ddd3 // str q19, [x14, #1904]
 	WORD $0x6f240553 // ushr v19.4s, v10.4s, #28
 	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
 	WORD $0x6e21da73 // ucvtf v19.4s, v19.4s
 	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	WORD $0x3d81fdb3 // str q19, [x13, #2032]
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc00572 // ldr q18, [x11, #16]
-	WORD $0x3dc00973 // ldr q19, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00191 // ldr q17, [x12]
-	WORD $0x3dc00590 // ldr q16, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3d81fdd3 // str q19, [x14, #2032]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc00592 // ldr q18, [x12, #16]
+	WORD $0x3dc00993 // ldr q19, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -3316,21 +3366,21 @@ loop2:
 	WORD $0x4e201d6b // and v11.16b, v11.16b, v0.16b
 	WORD $0x4fb2e96e // sdot v14.4s, v11.16b, v18.4b[3]
 	WORD $0x4fb0e96c // sdot v12.4s, v11.16b, v16.4b[3]
-	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc001cb // ldr q11, [x14]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f939174 // fmul v20.4s, v11.4s, v19.s[0]
 	WORD $0x4e34cde1 // fmla v1.4s, v15.4s, v20.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a9174 // fmul v20.4s, v11.4s, v10.s[0]
 	WORD $0x4e34cda5 // fmla v5.4s, v13.4s, v20.4s
-	WORD $0x3dc011ab // ldr q11, [x13, #64]
+	WORD $0x3dc011cb // ldr q11, [x14, #64]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f939174 // fmul v20.4s, v11.4s, v19.s[0]
 	WORD $0x4e34cdc1 // fmla v1.4s, v14.4s, v20.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a9174 // fmul v20.4s, v11.4s, v10.s[0]
 	WORD $0x4e34cd85 // fmla v5.4s, v12.4s, v20.4s
-	WORD $0x3dc021ab // ldr q11, [x13, #128]
+	WORD $0x3dc021cb // ldr q11, [x14, #128]
 	WORD $0x4e1c0674 // dup v20.4s, v19.s[3]
 	WORD $0x4e14066c // dup v12.4s, v19.s[2]
 	WORD $0x6eb4858c // sub v12.4s, v12.4s, v20.4s
@@ -3349,7 +3399,7 @@ loop2:
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9294 // fmul v20.4s, v20.4s, v10.s[0]
 	WORD $0x4f941165 // fmla v5.4s, v11.4s, v20.s[0]
-	WORD $0x3dc031ab // ldr q11, [x13, #192]
+	WORD $0x3dc031cb // ldr q11, [x14, #192]
 	WORD $0x4e1c0674 // dup v20.4s, v19.s[3]
 	WORD $0x4e14066c // dup v12.4s, v19.s[2]
 	WORD $0x6eb4858c // sub v12.4s, v12.4s, v20.4s
@@ -3404,21 +3454,21 @@ loop2:
 	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
 	WORD $0x4fb2e9b4 // sdot v20.4s, v13.16b, v18.4b[3]
 	WORD $0x4fb0e9ae // sdot v14.4s, v13.16b, v16.4b[3]
-	WORD $0x3dc005ad // ldr q13, [x13, #16]
+	WORD $0x3dc005cd // ldr q13, [x14, #16]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391af // fmul v15.4s, v13.4s, v19.s[0]
 	WORD $0x4e2fcd62 // fmla v2.4s, v11.4s, v15.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91af // fmul v15.4s, v13.4s, v10.s[0]
 	WORD $0x4e2fcd86 // fmla v6.4s, v12.4s, v15.4s
-	WORD $0x3dc015ad // ldr q13, [x13, #80]
+	WORD $0x3dc015cd // ldr q13, [x14, #80]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9391af // fmul v15.4s, v13.4s, v19.s[0]
 	WORD $0x4e2fce82 // fmla v2.4s, v20.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a91af // fmul v15.4s, v13.4s, v10.s[0]
 	WORD $0x4e2fcdc6 // fmla v6.4s, v14.4s, v15.4s
-	WORD $0x3dc025ad // ldr q13, [x13, #144]
+	WORD $0x3dc025cd // ldr q13, [x14, #144]
 	WORD $0x4e1c066f // dup v15.4s, v19.s[3]
 	WORD $0x4e14066e // dup v14.4s, v19.s[2]
 	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
@@ -3437,7 +3487,7 @@ loop2:
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a91ef // fmul v15.4s, v15.4s, v10.s[0]
 	WORD $0x4f8f11a6 // fmla v6.4s, v13.4s, v15.s[0]
-	WORD $0x3dc035ad // ldr q13, [x13, #208]
+	WORD $0x3dc035cd // ldr q13, [x14, #208]
 	WORD $0x4e1c066f // dup v15.4s, v19.s[3]
 	WORD $0x4e14066e // dup v14.4s, v19.s[2]
 	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
@@ -3492,21 +3542,21 @@ loop2:
 	WORD $0x4e201d8c // and v12.16b, v12.16b, v0.16b
 	WORD $0x4fb2e98f // sdot v15.4s, v12.16b, v18.4b[3]
 	WORD $0x4fb0e994 // sdot v20.4s, v12.16b, v16.4b[3]
-	WORD $0x3dc009ac // ldr q12, [x13, #32]
+	WORD $0x3dc009cc // ldr q12, [x14, #32]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcda3 // fmla v3.4s, v13.4s, v11.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcdc7 // fmla v7.4s, v14.4s, v11.4s
-	WORD $0x3dc019ac // ldr q12, [x13, #96]
+	WORD $0x3dc019cc // ldr q12, [x14, #96]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcde3 // fmla v3.4s, v15.4s, v11.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bce87 // fmla v7.4s, v20.4s, v11.4s
-	WORD $0x3dc029ac // ldr q12, [x13, #160]
+	WORD $0x3dc029cc // ldr q12, [x14, #160]
 	WORD $0x4e1c066b // dup v11.4s, v19.s[3]
 	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x6eab8694 // sub v20.4s, v20.4s, v11.4s
@@ -3525,7 +3575,7 @@ loop2:
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x4f8b1187 // fmla v7.4s, v12.4s, v11.s[0]
-	WORD $0x3dc039ac // ldr q12, [x13, #224]
+	WORD $0x3dc039cc // ldr q12, [x14, #224]
 	WORD $0x4e1c066b // dup v11.4s, v19.s[3]
 	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x6eab8694 // sub v20.4s, v20.4s, v11.4s
@@ -3580,21 +3630,21 @@ loop2:
 	WORD $0x4e201dce // and v14.16b, v14.16b, v0.16b
 	WORD $0x4fb2e9cb // sdot v11.4s, v14.16b, v18.4b[3]
 	WORD $0x4fb0e9cf // sdot v15.4s, v14.16b, v16.4b[3]
-	WORD $0x3dc00dae // ldr q14, [x13, #48]
+	WORD $0x3dc00dce // ldr q14, [x14, #48]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd84 // fmla v4.4s, v12.4s, v13.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dce88 // fmla v8.4s, v20.4s, v13.4s
-	WORD $0x3dc01dae // ldr q14, [x13, #112]
+	WORD $0x3dc01dce // ldr q14, [x14, #112]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd64 // fmla v4.4s, v11.4s, v13.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcde8 // fmla v8.4s, v15.4s, v13.4s
-	WORD $0x3dc02dae // ldr q14, [x13, #176]
+	WORD $0x3dc02dce // ldr q14, [x14, #176]
 	WORD $0x4e1c066d // dup v13.4s, v19.s[3]
 	WORD $0x4e14066f // dup v15.4s, v19.s[2]
 	WORD $0x6ead85ef // sub v15.4s, v15.4s, v13.4s
@@ -3613,7 +3663,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x4f8d11c8 // fmla v8.4s, v14.4s, v13.s[0]
-	WORD $0x3dc03dae // ldr q14, [x13, #240]
+	WORD $0x3dc03dce // ldr q14, [x14, #240]
 	WORD $0x4e1c066d // dup v13.4s, v19.s[3]
 	WORD $0x4e14066f // dup v15.4s, v19.s[2]
 	WORD $0x6ead85ef // sub v15.4s, v15.4s, v13.4s
@@ -3632,14 +3682,14 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x4fad11c8 // fmla v8.4s, v14.4s, v13.s[1]
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00192 // ldr q18, [x12]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
-	WORD $0x3dc00993 // ldr q19, [x12, #32]
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b2 // ldr q18, [x13]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
+	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
@@ -3684,21 +3734,21 @@ loop2:
 	WORD $0x4e201e94 // and v20.16b, v20.16b, v0.16b
 	WORD $0x4fb1ea8d // sdot v13.4s, v20.16b, v17.4b[3]
 	WORD $0x4fa9ea8b // sdot v11.4s, v20.16b, v9.4b[3]
-	WORD $0x3dc041b4 // ldr q20, [x13, #256]
+	WORD $0x3dc041d4 // ldr q20, [x14, #256]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a928c // fmul v12.4s, v20.4s, v10.s[0]
 	WORD $0x4e2ccdc1 // fmla v1.4s, v14.4s, v12.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f93928c // fmul v12.4s, v20.4s, v19.s[0]
 	WORD $0x4e2ccde5 // fmla v5.4s, v15.4s, v12.4s
-	WORD $0x3dc051b4 // ldr q20, [x13, #320]
+	WORD $0x3dc051d4 // ldr q20, [x14, #320]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a928c // fmul v12.4s, v20.4s, v10.s[0]
 	WORD $0x4e2ccda1 // fmla v1.4s, v13.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f93928c // fmul v12.4s, v20.4s, v19.s[0]
 	WORD $0x4e2ccd65 // fmla v5.4s, v11.4s, v12.4s
-	WORD $0x3dc061b4 // ldr q20, [x13, #384]
+	WORD $0x3dc061d4 // ldr q20, [x14, #384]
 	WORD $0x4e1c054c // dup v12.4s, v10.s[3]
 	WORD $0x4e14054b // dup v11.4s, v10.s[2]
 	WORD $0x6eac856b // sub v11.4s, v11.4s, v12.4s
@@ -3717,7 +3767,7 @@ loop2:
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f93918c // fmul v12.4s, v12.4s, v19.s[0]
 	WORD $0x4f8c1285 // fmla v5.4s, v20.4s, v12.s[0]
-	WORD $0x3dc071b4 // ldr q20, [x13, #448]
+	WORD $0x3dc071d4 // ldr q20, [x14, #448]
 	WORD $0x4e1c054c // dup v12.4s, v10.s[3]
 	WORD $0x4e14054b // dup v11.4s, v10.s[2]
 	WORD $0x6eac856b // sub v11.4s, v11.4s, v12.4s
@@ -3780,21 +3830,21 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fb1e9ec // sdot v12.4s, v15.16b, v17.4b[3]
 	WORD $0x4fa9e9ed // sdot v13.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc045af // ldr q15, [x13, #272]
+	WORD $0x3dc045cf // ldr q15, [x14, #272]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a91ee // fmul v14.4s, v15.4s, v10.s[0]
 	WORD $0x4e2ece82 // fmla v2.4s, v20.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391ee // fmul v14.4s, v15.4s, v19.s[0]
 	WORD $0x4e2ecd66 // fmla v6.4s, v11.4s, v14.4s
-	WORD $0x3dc055af // ldr q15, [x13, #336]
+	WORD $0x3dc055cf // ldr q15, [x14, #336]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91ee // fmul v14.4s, v15.4s, v10.s[0]
 	WORD $0x4e2ecd82 // fmla v2.4s, v12.4s, v14.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9391ee // fmul v14.4s, v15.4s, v19.s[0]
 	WORD $0x4e2ecda6 // fmla v6.4s, v13.4s, v14.4s
-	WORD $0x3dc065af // ldr q15, [x13, #400]
+	WORD $0x3dc065cf // ldr q15, [x14, #400]
 	WORD $0x4e1c054e // dup v14.4s, v10.s[3]
 	WORD $0x4e14054d // dup v13.4s, v10.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -3813,7 +3863,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
 	WORD $0x4f8e11e6 // fmla v6.4s, v15.4s, v14.s[0]
-	WORD $0x3dc075af // ldr q15, [x13, #464]
+	WORD $0x3dc075cf // ldr q15, [x14, #464]
 	WORD $0x4e1c054e // dup v14.4s, v10.s[3]
 	WORD $0x4e14054d // dup v13.4s, v10.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -3876,21 +3926,21 @@ loop2:
 	WORD $0x4e201d6b // and v11.16b, v11.16b, v0.16b
 	WORD $0x4fb1e96e // sdot v14.4s, v11.16b, v17.4b[3]
 	WORD $0x4fa9e96c // sdot v12.4s, v11.16b, v9.4b[3]
-	WORD $0x3dc049ab // ldr q11, [x13, #288]
+	WORD $0x3dc049cb // ldr q11, [x14, #288]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a9174 // fmul v20.4s, v11.4s, v10.s[0]
 	WORD $0x4e34cde3 // fmla v3.4s, v15.4s, v20.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f939174 // fmul v20.4s, v11.4s, v19.s[0]
 	WORD $0x4e34cda7 // fmla v7.4s, v13.4s, v20.4s
-	WORD $0x3dc059ab // ldr q11, [x13, #352]
+	WORD $0x3dc059cb // ldr q11, [x14, #352]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a9174 // fmul v20.4s, v11.4s, v10.s[0]
 	WORD $0x4e34cdc3 // fmla v3.4s, v14.4s, v20.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f939174 // fmul v20.4s, v11.4s, v19.s[0]
 	WORD $0x4e34cd87 // fmla v7.4s, v12.4s, v20.4s
-	WORD $0x3dc069ab // ldr q11, [x13, #416]
+	WORD $0x3dc069cb // ldr q11, [x14, #416]
 	WORD $0x4e1c0554 // dup v20.4s, v10.s[3]
 	WORD $0x4e14054c // dup v12.4s, v10.s[2]
 	WORD $0x6eb4858c // sub v12.4s, v12.4s, v20.4s
@@ -3909,7 +3959,7 @@ loop2:
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f939294 // fmul v20.4s, v20.4s, v19.s[0]
 	WORD $0x4f941167 // fmla v7.4s, v11.4s, v20.s[0]
-	WORD $0x3dc079ab // ldr q11, [x13, #480]
+	WORD $0x3dc079cb // ldr q11, [x14, #480]
 	WORD $0x4e1c0554 // dup v20.4s, v10.s[3]
 	WORD $0x4e14054c // dup v12.4s, v10.s[2]
 	WORD $0x6eb4858c // sub v12.4s, v12.4s, v20.4s
@@ -3972,21 +4022,21 @@ loop2:
 	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
 	WORD $0x4fb1e9b4 // sdot v20.4s, v13.16b, v17.4b[3]
 	WORD $0x4fa9e9ae // sdot v14.4s, v13.16b, v9.4b[3]
-	WORD $0x3dc04dad // ldr q13, [x13, #304]
+	WORD $0x3dc04dcd // ldr q13, [x14, #304]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91af // fmul v15.4s, v13.4s, v10.s[0]
 	WORD $0x4e2fcd64 // fmla v4.4s, v11.4s, v15.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391af // fmul v15.4s, v13.4s, v19.s[0]
 	WORD $0x4e2fcd88 // fmla v8.4s, v12.4s, v15.4s
-	WORD $0x3dc05dad // ldr q13, [x13, #368]
+	WORD $0x3dc05dcd // ldr q13, [x14, #368]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a91af // fmul v15.4s, v13.4s, v10.s[0]
 	WORD $0x4e2fce84 // fmla v4.4s, v20.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9391af // fmul v15.4s, v13.4s, v19.s[0]
 	WORD $0x4e2fcdc8 // fmla v8.4s, v14.4s, v15.4s
-	WORD $0x3dc06dad // ldr q13, [x13, #432]
+	WORD $0x3dc06dcd // ldr q13, [x14, #432]
 	WORD $0x4e1c054f // dup v15.4s, v10.s[3]
 	WORD $0x4e14054e // dup v14.4s, v10.s[2]
 	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
@@ -4005,7 +4055,7 @@ loop2:
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9391ef // fmul v15.4s, v15.4s, v19.s[0]
 	WORD $0x4f8f11a8 // fmla v8.4s, v13.4s, v15.s[0]
-	WORD $0x3dc07dad // ldr q13, [x13, #496]
+	WORD $0x3dc07dcd // ldr q13, [x14, #496]
 	WORD $0x4e1c054f // dup v15.4s, v10.s[3]
 	WORD $0x4e14054e // dup v14.4s, v10.s[2]
 	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
@@ -4024,14 +4074,14 @@ loop2:
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9391ef // fmul v15.4s, v15.4s, v19.s[0]
 	WORD $0x4faf11a8 // fmla v8.4s, v13.4s, v15.s[1]
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc00572 // ldr q18, [x11, #16]
-	WORD $0x3dc00973 // ldr q19, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00191 // ldr q17, [x12]
-	WORD $0x3dc00590 // ldr q16, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc00592 // ldr q18, [x12, #16]
+	WORD $0x3dc00993 // ldr q19, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
@@ -4076,21 +4126,21 @@ loop2:
 	WORD $0x4e201d8c // and v12.16b, v12.16b, v0.16b
 	WORD $0x4fb2e98f // sdot v15.4s, v12.16b, v18.4b[3]
 	WORD $0x4fb0e994 // sdot v20.4s, v12.16b, v16.4b[3]
-	WORD $0x3dc081ac // ldr q12, [x13, #512]
+	WORD $0x3dc081cc // ldr q12, [x14, #512]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcda1 // fmla v1.4s, v13.4s, v11.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
-	WORD $0x3dc091ac // ldr q12, [x13, #576]
+	WORD $0x3dc091cc // ldr q12, [x14, #576]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcde1 // fmla v1.4s, v15.4s, v11.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bce85 // fmla v5.4s, v20.4s, v11.4s
-	WORD $0x3dc0a1ac // ldr q12, [x13, #640]
+	WORD $0x3dc0a1cc // ldr q12, [x14, #640]
 	WORD $0x4e1c066b // dup v11.4s, v19.s[3]
 	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x6eab8694 // sub v20.4s, v20.4s, v11.4s
@@ -4109,7 +4159,7 @@ loop2:
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	WORD $0x3dc0b1ac // ldr q12, [x13, #704]
+	WORD $0x3dc0b1cc // ldr q12, [x14, #704]
 	WORD $0x4e1c066b // dup v11.4s, v19.s[3]
 	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x6eab8694 // sub v20.4s, v20.4s, v11.4s
@@ -4172,21 +4222,21 @@ loop2:
 	WORD $0x4e201dce // and v14.16b, v14.16b, v0.16b
 	WORD $0x4fb2e9cb // sdot v11.4s, v14.16b, v18.4b[3]
 	WORD $0x4fb0e9cf // sdot v15.4s, v14.16b, v16.4b[3]
-	WORD $0x3dc085ae // ldr q14, [x13, #528]
+	WORD $0x3dc085ce // ldr q14, [x14, #528]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd82 // fmla v2.4s, v12.4s, v13.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dce86 // fmla v6.4s, v20.4s, v13.4s
-	WORD $0x3dc095ae // ldr q14, [x13, #592]
+	WORD $0x3dc095ce // ldr q14, [x14, #592]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcde6 // fmla v6.4s, v15.4s, v13.4s
-	WORD $0x3dc0a5ae // ldr q14, [x13, #656]
+	WORD $0x3dc0a5ce // ldr q14, [x14, #656]
 	WORD $0x4e1c066d // dup v13.4s, v19.s[3]
 	WORD $0x4e14066f // dup v15.4s, v19.s[2]
 	WORD $0x6ead85ef // sub v15.4s, v15.4s, v13.4s
@@ -4205,7 +4255,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x4f8d11c6 // fmla v6.4s, v14.4s, v13.s[0]
-	WORD $0x3dc0b5ae // ldr q14, [x13, #720]
+	WORD $0x3dc0b5ce // ldr q14, [x14, #720]
 	WORD $0x4e1c066d // dup v13.4s, v19.s[3]
 	WORD $0x4e14066f // dup v15.4s, v19.s[2]
 	WORD $0x6ead85ef // sub v15.4s, v15.4s, v13.4s
@@ -4268,21 +4318,21 @@ loop2:
 	WORD $0x4e201e94 // and v20.16b, v20.16b, v0.16b
 	WORD $0x4fb2ea8d // sdot v13.4s, v20.16b, v18.4b[3]
 	WORD $0x4fb0ea8b // sdot v11.4s, v20.16b, v16.4b[3]
-	WORD $0x3dc089b4 // ldr q20, [x13, #544]
+	WORD $0x3dc089d4 // ldr q20, [x14, #544]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f93928c // fmul v12.4s, v20.4s, v19.s[0]
 	WORD $0x4e2ccdc3 // fmla v3.4s, v14.4s, v12.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a928c // fmul v12.4s, v20.4s, v10.s[0]
 	WORD $0x4e2ccde7 // fmla v7.4s, v15.4s, v12.4s
-	WORD $0x3dc099b4 // ldr q20, [x13, #608]
+	WORD $0x3dc099d4 // ldr q20, [x14, #608]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93928c // fmul v12.4s, v20.4s, v19.s[0]
 	WORD $0x4e2ccda3 // fmla v3.4s, v13.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a928c // fmul v12.4s, v20.4s, v10.s[0]
 	WORD $0x4e2ccd67 // fmla v7.4s, v11.4s, v12.4s
-	WORD $0x3dc0a9b4 // ldr q20, [x13, #672]
+	WORD $0x3dc0a9d4 // ldr q20, [x14, #672]
 	WORD $0x4e1c066c // dup v12.4s, v19.s[3]
 	WORD $0x4e14066b // dup v11.4s, v19.s[2]
 	WORD $0x6eac856b // sub v11.4s, v11.4s, v12.4s
@@ -4301,7 +4351,7 @@ loop2:
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a918c // fmul v12.4s, v12.4s, v10.s[0]
 	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
-	WORD $0x3dc0b9b4 // ldr q20, [x13, #736]
+	WORD $0x3dc0b9d4 // ldr q20, [x14, #736]
 	WORD $0x4e1c066c // dup v12.4s, v19.s[3]
 	WORD $0x4e14066b // dup v11.4s, v19.s[2]
 	WORD $0x6eac856b // sub v11.4s, v11.4s, v12.4s
@@ -4364,21 +4414,21 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fb2e9ec // sdot v12.4s, v15.16b, v18.4b[3]
 	WORD $0x4fb0e9ed // sdot v13.4s, v15.16b, v16.4b[3]
-	WORD $0x3dc08daf // ldr q15, [x13, #560]
+	WORD $0x3dc08dcf // ldr q15, [x14, #560]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9391ee // fmul v14.4s, v15.4s, v19.s[0]
 	WORD $0x4e2ece84 // fmla v4.4s, v20.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91ee // fmul v14.4s, v15.4s, v10.s[0]
 	WORD $0x4e2ecd68 // fmla v8.4s, v11.4s, v14.4s
-	WORD $0x3dc09daf // ldr q15, [x13, #624]
+	WORD $0x3dc09dcf // ldr q15, [x14, #624]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391ee // fmul v14.4s, v15.4s, v19.s[0]
 	WORD $0x4e2ecd84 // fmla v4.4s, v12.4s, v14.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a91ee // fmul v14.4s, v15.4s, v10.s[0]
 	WORD $0x4e2ecda8 // fmla v8.4s, v13.4s, v14.4s
-	WORD $0x3dc0adaf // ldr q15, [x13, #688]
+	WORD $0x3dc0adcf // ldr q15, [x14, #688]
 	WORD $0x4e1c066e // dup v14.4s, v19.s[3]
 	WORD $0x4e14066d // dup v13.4s, v19.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -4397,7 +4447,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a91ce // fmul v14.4s, v14.4s, v10.s[0]
 	WORD $0x4f8e11e8 // fmla v8.4s, v15.4s, v14.s[0]
-	WORD $0x3dc0bdaf // ldr q15, [x13, #752]
+	WORD $0x3dc0bdcf // ldr q15, [x14, #752]
 	WORD $0x4e1c066e // dup v14.4s, v19.s[3]
 	WORD $0x4e14066d // dup v13.4s, v19.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -4416,14 +4466,14 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a91ce // fmul v14.4s, v14.4s, v10.s[0]
 	WORD $0x4fae11e8 // fmla v8.4s, v15.4s, v14.s[1]
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00192 // ldr q18, [x12]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
-	WORD $0x3dc00993 // ldr q19, [x12, #32]
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b2 // ldr q18, [x13]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
+	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -4460,21 +4510,21 @@ loop2:
 	WORD $0x6f0a056b // ushr v11.16b, v11.16b, #6
 	WORD $0x4fb1e96e // sdot v14.4s, v11.16b, v17.4b[3]
 	WORD $0x4fa9e96c // sdot v12.4s, v11.16b, v9.4b[3]
-	WORD $0x3dc0c1ab // ldr q11, [x13, #768]
+	WORD $0x3dc0c1cb // ldr q11, [x14, #768]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a9174 // fmul v20.4s, v11.4s, v10.s[0]
 	WORD $0x4e34cde1 // fmla v1.4s, v15.4s, v20.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f939174 // fmul v20.4s, v11.4s, v19.s[0]
 	WORD $0x4e34cda5 // fmla v5.4s, v13.4s, v20.4s
-	WORD $0x3dc0d1ab // ldr q11, [x13, #832]
+	WORD $0x3dc0d1cb // ldr q11, [x14, #832]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a9174 // fmul v20.4s, v11.4s, v10.s[0]
 	WORD $0x4e34cdc1 // fmla v1.4s, v14.4s, v20.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f939174 // fmul v20.4s, v11.4s, v19.s[0]
 	WORD $0x4e34cd85 // fmla v5.4s, v12.4s, v20.4s
-	WORD $0x3dc0e1ab // ldr q11, [x13, #896]
+	WORD $0x3dc0e1cb // ldr q11, [x14, #896]
 	WORD $0x4e1c0554 // dup v20.4s, v10.s[3]
 	WORD $0x4e14054c // dup v12.4s, v10.s[2]
 	WORD $0x6eb4858c // sub v12.4s, v12.4s, v20.4s
@@ -4493,7 +4543,7 @@ loop2:
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f939294 // fmul v20.4s, v20.4s, v19.s[0]
 	WORD $0x4f941165 // fmla v5.4s, v11.4s, v20.s[0]
-	WORD $0x3dc0f1ab // ldr q11, [x13, #960]
+	WORD $0x3dc0f1cb // ldr q11, [x14, #960]
 	WORD $0x4e1c0554 // dup v20.4s, v10.s[3]
 	WORD $0x4e14054c // dup v12.4s, v10.s[2]
 	WORD $0x6eb4858c // sub v12.4s, v12.4s, v20.4s
@@ -4548,21 +4598,21 @@ loop2:
 	WORD $0x6f0a05ad // ushr v13.16b, v13.16b, #6
 	WORD $0x4fb1e9b4 // sdot v20.4s, v13.16b, v17.4b[3]
 	WORD $0x4fa9e9ae // sdot v14.4s, v13.16b, v9.4b[3]
-	WORD $0x3dc0c5ad // ldr q13, [x13, #784]
+	WORD $0x3dc0c5cd // ldr q13, [x14, #784]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91af // fmul v15.4s, v13.4s, v10.s[0]
 	WORD $0x4e2fcd62 // fmla v2.4s, v11.4s, v15.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391af // fmul v15.4s, v13.4s, v19.s[0]
 	WORD $0x4e2fcd86 // fmla v6.4s, v12.4s, v15.4s
-	WORD $0x3dc0d5ad // ldr q13, [x13, #848]
+	WORD $0x3dc0d5cd // ldr q13, [x14, #848]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a91af // fmul v15.4s, v13.4s, v10.s[0]
 	WORD $0x4e2fce82 // fmla v2.4s, v20.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9391af // fmul v15.4s, v13.4s, v19.s[0]
 	WORD $0x4e2fcdc6 // fmla v6.4s, v14.4s, v15.4s
-	WORD $0x3dc0e5ad // ldr q13, [x13, #912]
+	WORD $0x3dc0e5cd // ldr q13, [x14, #912]
 	WORD $0x4e1c054f // dup v15.4s, v10.s[3]
 	WORD $0x4e14054e // dup v14.4s, v10.s[2]
 	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
@@ -4581,7 +4631,7 @@ loop2:
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9391ef // fmul v15.4s, v15.4s, v19.s[0]
 	WORD $0x4f8f11a6 // fmla v6.4s, v13.4s, v15.s[0]
-	WORD $0x3dc0f5ad // ldr q13, [x13, #976]
+	WORD $0x3dc0f5cd // ldr q13, [x14, #976]
 	WORD $0x4e1c054f // dup v15.4s, v10.s[3]
 	WORD $0x4e14054e // dup v14.4s, v10.s[2]
 	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
@@ -4636,21 +4686,21 @@ loop2:
 	WORD $0x6f0a058c // ushr v12.16b, v12.16b, #6
 	WORD $0x4fb1e98f // sdot v15.4s, v12.16b, v17.4b[3]
 	WORD $0x4fa9e994 // sdot v20.4s, v12.16b, v9.4b[3]
-	WORD $0x3dc0c9ac // ldr q12, [x13, #800]
+	WORD $0x3dc0c9cc // ldr q12, [x14, #800]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcda3 // fmla v3.4s, v13.4s, v11.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcdc7 // fmla v7.4s, v14.4s, v11.4s
-	WORD $0x3dc0d9ac // ldr q12, [x13, #864]
+	WORD $0x3dc0d9cc // ldr q12, [x14, #864]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcde3 // fmla v3.4s, v15.4s, v11.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bce87 // fmla v7.4s, v20.4s, v11.4s
-	WORD $0x3dc0e9ac // ldr q12, [x13, #928]
+	WORD $0x3dc0e9cc // ldr q12, [x14, #928]
 	WORD $0x4e1c054b // dup v11.4s, v10.s[3]
 	WORD $0x4e140554 // dup v20.4s, v10.s[2]
 	WORD $0x6eab8694 // sub v20.4s, v20.4s, v11.4s
@@ -4669,7 +4719,7 @@ loop2:
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f93916b // fmul v11.4s, v11.4s, v19.s[0]
 	WORD $0x4f8b1187 // fmla v7.4s, v12.4s, v11.s[0]
-	WORD $0x3dc0f9ac // ldr q12, [x13, #992]
+	WORD $0x3dc0f9cc // ldr q12, [x14, #992]
 	WORD $0x4e1c054b // dup v11.4s, v10.s[3]
 	WORD $0x4e140554 // dup v20.4s, v10.s[2]
 	WORD $0x6eab8694 // sub v20.4s, v20.4s, v11.4s
@@ -4724,21 +4774,21 @@ loop2:
 	WORD $0x6f0a05ce // ushr v14.16b, v14.16b, #6
 	WORD $0x4fb1e9cb // sdot v11.4s, v14.16b, v17.4b[3]
 	WORD $0x4fa9e9cf // sdot v15.4s, v14.16b, v9.4b[3]
-	WORD $0x3dc0cdae // ldr q14, [x13, #816]
+	WORD $0x3dc0cdce // ldr q14, [x14, #816]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcd84 // fmla v4.4s, v12.4s, v13.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dce88 // fmla v8.4s, v20.4s, v13.4s
-	WORD $0x3dc0ddae // ldr q14, [x13, #880]
+	WORD $0x3dc0ddce // ldr q14, [x14, #880]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcd64 // fmla v4.4s, v11.4s, v13.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcde8 // fmla v8.4s, v15.4s, v13.4s
-	WORD $0x3dc0edae // ldr q14, [x13, #944]
+	WORD $0x3dc0edce // ldr q14, [x14, #944]
 	WORD $0x4e1c054d // dup v13.4s, v10.s[3]
 	WORD $0x4e14054f // dup v15.4s, v10.s[2]
 	WORD $0x6ead85ef // sub v15.4s, v15.4s, v13.4s
@@ -4757,7 +4807,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9391ad // fmul v13.4s, v13.4s, v19.s[0]
 	WORD $0x4f8d11c8 // fmla v8.4s, v14.4s, v13.s[0]
-	WORD $0x3dc0fdae // ldr q14, [x13, #1008]
+	WORD $0x3dc0fdce // ldr q14, [x14, #1008]
 	WORD $0x4e1c054d // dup v13.4s, v10.s[3]
 	WORD $0x4e14054f // dup v15.4s, v10.s[2]
 	WORD $0x6ead85ef // sub v15.4s, v15.4s, v13.4s
@@ -4776,14 +4826,14 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9391ad // fmul v13.4s, v13.4s, v19.s[0]
 	WORD $0x4fad11c8 // fmla v8.4s, v14.4s, v13.s[1]
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc00572 // ldr q18, [x11, #16]
-	WORD $0x3dc00973 // ldr q19, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00191 // ldr q17, [x12]
-	WORD $0x3dc00590 // ldr q16, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc00592 // ldr q18, [x12, #16]
+	WORD $0x3dc00993 // ldr q19, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
@@ -4820,21 +4870,21 @@ loop2:
 	WORD $0x4e201e94 // and v20.16b, v20.16b, v0.16b
 	WORD $0x4fb2ea8d // sdot v13.4s, v20.16b, v18.4b[3]
 	WORD $0x4fb0ea8b // sdot v11.4s, v20.16b, v16.4b[3]
-	WORD $0x3dc101b4 // ldr q20, [x13, #1024]
+	WORD $0x3dc101d4 // ldr q20, [x14, #1024]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f93928c // fmul v12.4s, v20.4s, v19.s[0]
 	WORD $0x4e2ccdc1 // fmla v1.4s, v14.4s, v12.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a928c // fmul v12.4s, v20.4s, v10.s[0]
 	WORD $0x4e2ccde5 // fmla v5.4s, v15.4s, v12.4s
-	WORD $0x3dc111b4 // ldr q20, [x13, #1088]
+	WORD $0x3dc111d4 // ldr q20, [x14, #1088]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93928c // fmul v12.4s, v20.4s, v19.s[0]
 	WORD $0x4e2ccda1 // fmla v1.4s, v13.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a928c // fmul v12.4s, v20.4s, v10.s[0]
 	WORD $0x4e2ccd65 // fmla v5.4s, v11.4s, v12.4s
-	WORD $0x3dc121b4 // ldr q20, [x13, #1152]
+	WORD $0x3dc121d4 // ldr q20, [x14, #1152]
 	WORD $0x4e1c066c // dup v12.4s, v19.s[3]
 	WORD $0x4e14066b // dup v11.4s, v19.s[2]
 	WORD $0x6eac856b // sub v11.4s, v11.4s, v12.4s
@@ -4853,7 +4903,7 @@ loop2:
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a918c // fmul v12.4s, v12.4s, v10.s[0]
 	WORD $0x4f8c1285 // fmla v5.4s, v20.4s, v12.s[0]
-	WORD $0x3dc131b4 // ldr q20, [x13, #1216]
+	WORD $0x3dc131d4 // ldr q20, [x14, #1216]
 	WORD $0x4e1c066c // dup v12.4s, v19.s[3]
 	WORD $0x4e14066b // dup v11.4s, v19.s[2]
 	WORD $0x6eac856b // sub v11.4s, v11.4s, v12.4s
@@ -4908,21 +4958,21 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fb2e9ec // sdot v12.4s, v15.16b, v18.4b[3]
 	WORD $0x4fb0e9ed // sdot v13.4s, v15.16b, v16.4b[3]
-	WORD $0x3dc105af // ldr q15, [x13, #1040]
+	WORD $0x3dc105cf // ldr q15, [x14, #1040]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9391ee // fmul v14.4s, v15.4s, v19.s[0]
 	WORD $0x4e2ece82 // fmla v2.4s, v20.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91ee // fmul v14.4s, v15.4s, v10.s[0]
 	WORD $0x4e2ecd66 // fmla v6.4s, v11.4s, v14.4s
-	WORD $0x3dc115af // ldr q15, [x13, #1104]
+	WORD $0x3dc115cf // ldr q15, [x14, #1104]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391ee // fmul v14.4s, v15.4s, v19.s[0]
 	WORD $0x4e2ecd82 // fmla v2.4s, v12.4s, v14.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a91ee // fmul v14.4s, v15.4s, v10.s[0]
 	WORD $0x4e2ecda6 // fmla v6.4s, v13.4s, v14.4s
-	WORD $0x3dc125af // ldr q15, [x13, #1168]
+	WORD $0x3dc125cf // ldr q15, [x14, #1168]
 	WORD $0x4e1c066e // dup v14.4s, v19.s[3]
 	WORD $0x4e14066d // dup v13.4s, v19.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -4941,7 +4991,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a91ce // fmul v14.4s, v14.4s, v10.s[0]
 	WORD $0x4f8e11e6 // fmla v6.4s, v15.4s, v14.s[0]
-	WORD $0x3dc135af // ldr q15, [x13, #1232]
+	WORD $0x3dc135cf // ldr q15, [x14, #1232]
 	WORD $0x4e1c066e // dup v14.4s, v19.s[3]
 	WORD $0x4e14066d // dup v13.4s, v19.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -4996,21 +5046,21 @@ loop2:
 	WORD $0x4e201d6b // and v11.16b, v11.16b, v0.16b
 	WORD $0x4fb2e96e // sdot v14.4s, v11.16b, v18.4b[3]
 	WORD $0x4fb0e96c // sdot v12.4s, v11.16b, v16.4b[3]
-	WORD $0x3dc109ab // ldr q11, [x13, #1056]
+	WORD $0x3dc109cb // ldr q11, [x14, #1056]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f939174 // fmul v20.4s, v11.4s, v19.s[0]
 	WORD $0x4e34cde3 // fmla v3.4s, v15.4s, v20.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a9174 // fmul v20.4s, v11.4s, v10.s[0]
 	WORD $0x4e34cda7 // fmla v7.4s, v13.4s, v20.4s
-	WORD $0x3dc119ab // ldr q11, [x13, #1120]
+	WORD $0x3dc119cb // ldr q11, [x14, #1120]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f939174 // fmul v20.4s, v11.4s, v19.s[0]
 	WORD $0x4e34cdc3 // fmla v3.4s, v14.4s, v20.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a9174 // fmul v20.4s, v11.4s, v10.s[0]
 	WORD $0x4e34cd87 // fmla v7.4s, v12.4s, v20.4s
-	WORD $0x3dc129ab // ldr q11, [x13, #1184]
+	WORD $0x3dc129cb // ldr q11, [x14, #1184]
 	WORD $0x4e1c0674 // dup v20.4s, v19.s[3]
 	WORD $0x4e14066c // dup v12.4s, v19.s[2]
 	WORD $0x6eb4858c // sub v12.4s, v12.4s, v20.4s
@@ -5029,7 +5079,7 @@ loop2:
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9294 // fmul v20.4s, v20.4s, v10.s[0]
 	WORD $0x4f941167 // fmla v7.4s, v11.4s, v20.s[0]
-	WORD $0x3dc139ab // ldr q11, [x13, #1248]
+	WORD $0x3dc139cb // ldr q11, [x14, #1248]
 	WORD $0x4e1c0674 // dup v20.4s, v19.s[3]
 	WORD $0x4e14066c // dup v12.4s, v19.s[2]
 	WORD $0x6eb4858c // sub v12.4s, v12.4s, v20.4s
@@ -5084,21 +5134,21 @@ loop2:
 	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
 	WORD $0x4fb2e9b4 // sdot v20.4s, v13.16b, v18.4b[3]
 	WORD $0x4fb0e9ae // sdot v14.4s, v13.16b, v16.4b[3]
-	WORD $0x3dc10dad // ldr q13, [x13, #1072]
+	WORD $0x3dc10dcd // ldr q13, [x14, #1072]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391af // fmul v15.4s, v13.4s, v19.s[0]
 	WORD $0x4e2fcd64 // fmla v4.4s, v11.4s, v15.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91af // fmul v15.4s, v13.4s, v10.s[0]
 	WORD $0x4e2fcd88 // fmla v8.4s, v12.4s, v15.4s
-	WORD $0x3dc11dad // ldr q13, [x13, #1136]
+	WORD $0x3dc11dcd // ldr q13, [x14, #1136]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9391af // fmul v15.4s, v13.4s, v19.s[0]
 	WORD $0x4e2fce84 // fmla v4.4s, v20.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a91af // fmul v15.4s, v13.4s, v10.s[0]
 	WORD $0x4e2fcdc8 // fmla v8.4s, v14.4s, v15.4s
-	WORD $0x3dc12dad // ldr q13, [x13, #1200]
+	WORD $0x3dc12dcd // ldr q13, [x14, #1200]
 	WORD $0x4e1c066f // dup v15.4s, v19.s[3]
 	WORD $0x4e14066e // dup v14.4s, v19.s[2]
 	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
@@ -5117,7 +5167,7 @@ loop2:
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a91ef // fmul v15.4s, v15.4s, v10.s[0]
 	WORD $0x4f8f11a8 // fmla v8.4s, v13.4s, v15.s[0]
-	WORD $0x3dc13dad // ldr q13, [x13, #1264]
+	WORD $0x3dc13dcd // ldr q13, [x14, #1264]
 	WORD $0x4e1c066f // dup v15.4s, v19.s[3]
 	WORD $0x4e14066e // dup v14.4s, v19.s[2]
 	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
@@ -5136,14 +5186,14 @@ loop2:
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a91ef // fmul v15.4s, v15.4s, v10.s[0]
 	WORD $0x4faf11a8 // fmla v8.4s, v13.4s, v15.s[1]
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00192 // ldr q18, [x12]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
-	WORD $0x3dc00993 // ldr q19, [x12, #32]
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b2 // ldr q18, [x13]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
+	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
@@ -5188,21 +5238,21 @@ loop2:
 	WORD $0x4e201d8c // and v12.16b, v12.16b, v0.16b
 	WORD $0x4fb1e98f // sdot v15.4s, v12.16b, v17.4b[3]
 	WORD $0x4fa9e994 // sdot v20.4s, v12.16b, v9.4b[3]
-	WORD $0x3dc141ac // ldr q12, [x13, #1280]
+	WORD $0x3dc141cc // ldr q12, [x14, #1280]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcda1 // fmla v1.4s, v13.4s, v11.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
-	WORD $0x3dc151ac // ldr q12, [x13, #1344]
+	WORD $0x3dc151cc // ldr q12, [x14, #1344]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcde1 // fmla v1.4s, v15.4s, v11.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bce85 // fmla v5.4s, v20.4s, v11.4s
-	WORD $0x3dc161ac // ldr q12, [x13, #1408]
+	WORD $0x3dc161cc // ldr q12, [x14, #1408]
 	WORD $0x4e1c054b // dup v11.4s, v10.s[3]
 	WORD $0x4e140554 // dup v20.4s, v10.s[2]
 	WORD $0x6eab8694 // sub v20.4s, v20.4s, v11.4s
@@ -5221,7 +5271,7 @@ loop2:
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f93916b // fmul v11.4s, v11.4s, v19.s[0]
 	WORD $0x4f8b1185 // fmla v5.4s, v12.4s, v11.s[0]
-	WORD $0x3dc171ac // ldr q12, [x13, #1472]
+	WORD $0x3dc171cc // ldr q12, [x14, #1472]
 	WORD $0x4e1c054b // dup v11.4s, v10.s[3]
 	WORD $0x4e140554 // dup v20.4s, v10.s[2]
 	WORD $0x6eab8694 // sub v20.4s, v20.4s, v11.4s
@@ -5284,21 +5334,21 @@ loop2:
 	WORD $0x4e201dce // and v14.16b, v14.16b, v0.16b
 	WORD $0x4fb1e9cb // sdot v11.4s, v14.16b, v17.4b[3]
 	WORD $0x4fa9e9cf // sdot v15.4s, v14.16b, v9.4b[3]
-	WORD $0x3dc145ae // ldr q14, [x13, #1296]
+	WORD $0x3dc145ce // ldr q14, [x14, #1296]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcd82 // fmla v2.4s, v12.4s, v13.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dce86 // fmla v6.4s, v20.4s, v13.4s
-	WORD $0x3dc155ae // ldr q14, [x13, #1360]
+	WORD $0x3dc155ce // ldr q14, [x14, #1360]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcde6 // fmla v6.4s, v15.4s, v13.4s
-	WORD $0x3dc165ae // ldr q14, [x13, #1424]
+	WORD $0x3dc165ce // ldr q14, [x14, #1424]
 	WORD $0x4e1c054d // dup v13.4s, v10.s[3]
 	WORD $0x4e14054f // dup v15.4s, v10.s[2]
 	WORD $0x6ead85ef // sub v15.4s, v15.4s, v13.4s
@@ -5317,7 +5367,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9391ad // fmul v13.4s, v13.4s, v19.s[0]
 	WORD $0x4f8d11c6 // fmla v6.4s, v14.4s, v13.s[0]
-	WORD $0x3dc175ae // ldr q14, [x13, #1488]
+	WORD $0x3dc175ce // ldr q14, [x14, #1488]
 	WORD $0x4e1c054d // dup v13.4s, v10.s[3]
 	WORD $0x4e14054f // dup v15.4s, v10.s[2]
 	WORD $0x6ead85ef // sub v15.4s, v15.4s, v13.4s
@@ -5380,21 +5430,21 @@ loop2:
 	WORD $0x4e201e94 // and v20.16b, v20.16b, v0.16b
 	WORD $0x4fb1ea8d // sdot v13.4s, v20.16b, v17.4b[3]
 	WORD $0x4fa9ea8b // sdot v11.4s, v20.16b, v9.4b[3]
-	WORD $0x3dc149b4 // ldr q20, [x13, #1312]
+	WORD $0x3dc149d4 // ldr q20, [x14, #1312]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a928c // fmul v12.4s, v20.4s, v10.s[0]
 	WORD $0x4e2ccdc3 // fmla v3.4s, v14.4s, v12.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f93928c // fmul v12.4s, v20.4s, v19.s[0]
 	WORD $0x4e2ccde7 // fmla v7.4s, v15.4s, v12.4s
-	WORD $0x3dc159b4 // ldr q20, [x13, #1376]
+	WORD $0x3dc159d4 // ldr q20, [x14, #1376]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a928c // fmul v12.4s, v20.4s, v10.s[0]
 	WORD $0x4e2ccda3 // fmla v3.4s, v13.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f93928c // fmul v12.4s, v20.4s, v19.s[0]
 	WORD $0x4e2ccd67 // fmla v7.4s, v11.4s, v12.4s
-	WORD $0x3dc169b4 // ldr q20, [x13, #1440]
+	WORD $0x3dc169d4 // ldr q20, [x14, #1440]
 	WORD $0x4e1c054c // dup v12.4s, v10.s[3]
 	WORD $0x4e14054b // dup v11.4s, v10.s[2]
 	WORD $0x6eac856b // sub v11.4s, v11.4s, v12.4s
@@ -5413,7 +5463,7 @@ loop2:
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f93918c // fmul v12.4s, v12.4s, v19.s[0]
 	WORD $0x4f8c1287 // fmla v7.4s, v20.4s, v12.s[0]
-	WORD $0x3dc179b4 // ldr q20, [x13, #1504]
+	WORD $0x3dc179d4 // ldr q20, [x14, #1504]
 	WORD $0x4e1c054c // dup v12.4s, v10.s[3]
 	WORD $0x4e14054b // dup v11.4s, v10.s[2]
 	WORD $0x6eac856b // sub v11.4s, v11.4s, v12.4s
@@ -5476,21 +5526,21 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fb1e9ec // sdot v12.4s, v15.16b, v17.4b[3]
 	WORD $0x4fa9e9ed // sdot v13.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc14daf // ldr q15, [x13, #1328]
+	WORD $0x3dc14dcf // ldr q15, [x14, #1328]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a91ee // fmul v14.4s, v15.4s, v10.s[0]
 	WORD $0x4e2ece84 // fmla v4.4s, v20.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391ee // fmul v14.4s, v15.4s, v19.s[0]
 	WORD $0x4e2ecd68 // fmla v8.4s, v11.4s, v14.4s
-	WORD $0x3dc15daf // ldr q15, [x13, #1392]
+	WORD $0x3dc15dcf // ldr q15, [x14, #1392]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91ee // fmul v14.4s, v15.4s, v10.s[0]
 	WORD $0x4e2ecd84 // fmla v4.4s, v12.4s, v14.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9391ee // fmul v14.4s, v15.4s, v19.s[0]
 	WORD $0x4e2ecda8 // fmla v8.4s, v13.4s, v14.4s
-	WORD $0x3dc16daf // ldr q15, [x13, #1456]
+	WORD $0x3dc16dcf // ldr q15, [x14, #1456]
 	WORD $0x4e1c054e // dup v14.4s, v10.s[3]
 	WORD $0x4e14054d // dup v13.4s, v10.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -5509,7 +5559,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
 	WORD $0x4f8e11e8 // fmla v8.4s, v15.4s, v14.s[0]
-	WORD $0x3dc17daf // ldr q15, [x13, #1520]
+	WORD $0x3dc17dcf // ldr q15, [x14, #1520]
 	WORD $0x4e1c054e // dup v14.4s, v10.s[3]
 	WORD $0x4e14054d // dup v13.4s, v10.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -5528,14 +5578,14 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
 	WORD $0x4fae11e8 // fmla v8.4s, v15.4s, v14.s[1]
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc00572 // ldr q18, [x11, #16]
-	WORD $0x3dc00973 // ldr q19, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00191 // ldr q17, [x12]
-	WORD $0x3dc00590 // ldr q16, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc00592 // ldr q18, [x12, #16]
+	WORD $0x3dc00993 // ldr q19, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -5580,21 +5630,21 @@ loop2:
 	WORD $0x4e201d6b // and v11.16b, v11.16b, v0.16b
 	WORD $0x4fb2e96e // sdot v14.4s, v11.16b, v18.4b[3]
 	WORD $0x4fb0e96c // sdot v12.4s, v11.16b, v16.4b[3]
-	WORD $0x3dc181ab // ldr q11, [x13, #1536]
+	WORD $0x3dc181cb // ldr q11, [x14, #1536]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f939174 // fmul v20.4s, v11.4s, v19.s[0]
 	WORD $0x4e34cde1 // fmla v1.4s, v15.4s, v20.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a9174 // fmul v20.4s, v11.4s, v10.s[0]
 	WORD $0x4e34cda5 // fmla v5.4s, v13.4s, v20.4s
-	WORD $0x3dc191ab // ldr q11, [x13, #1600]
+	WORD $0x3dc191cb // ldr q11, [x14, #1600]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f939174 // fmul v20.4s, v11.4s, v19.s[0]
 	WORD $0x4e34cdc1 // fmla v1.4s, v14.4s, v20.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a9174 // fmul v20.4s, v11.4s, v10.s[0]
 	WORD $0x4e34cd85 // fmla v5.4s, v12.4s, v20.4s
-	WORD $0x3dc1a1ab // ldr q11, [x13, #1664]
+	WORD $0x3dc1a1cb // ldr q11, [x14, #1664]
 	WORD $0x4e1c0674 // dup v20.4s, v19.s[3]
 	WORD $0x4e14066c // dup v12.4s, v19.s[2]
 	WORD $0x6eb4858c // sub v12.4s, v12.4s, v20.4s
@@ -5613,7 +5663,7 @@ loop2:
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9294 // fmul v20.4s, v20.4s, v10.s[0]
 	WORD $0x4f941165 // fmla v5.4s, v11.4s, v20.s[0]
-	WORD $0x3dc1b1ab // ldr q11, [x13, #1728]
+	WORD $0x3dc1b1cb // ldr q11, [x14, #1728]
 	WORD $0x4e1c0674 // dup v20.4s, v19.s[3]
 	WORD $0x4e14066c // dup v12.4s, v19.s[2]
 	WORD $0x6eb4858c // sub v12.4s, v12.4s, v20.4s
@@ -5676,21 +5726,21 @@ loop2:
 	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
 	WORD $0x4fb2e9b4 // sdot v20.4s, v13.16b, v18.4b[3]
 	WORD $0x4fb0e9ae // sdot v14.4s, v13.16b, v16.4b[3]
-	WORD $0x3dc185ad // ldr q13, [x13, #1552]
+	WORD $0x3dc185cd // ldr q13, [x14, #1552]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391af // fmul v15.4s, v13.4s, v19.s[0]
 	WORD $0x4e2fcd62 // fmla v2.4s, v11.4s, v15.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91af // fmul v15.4s, v13.4s, v10.s[0]
 	WORD $0x4e2fcd86 // fmla v6.4s, v12.4s, v15.4s
-	WORD $0x3dc195ad // ldr q13, [x13, #1616]
+	WORD $0x3dc195cd // ldr q13, [x14, #1616]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f9391af // fmul v15.4s, v13.4s, v19.s[0]
 	WORD $0x4e2fce82 // fmla v2.4s, v20.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a91af // fmul v15.4s, v13.4s, v10.s[0]
 	WORD $0x4e2fcdc6 // fmla v6.4s, v14.4s, v15.4s
-	WORD $0x3dc1a5ad // ldr q13, [x13, #1680]
+	WORD $0x3dc1a5cd // ldr q13, [x14, #1680]
 	WORD $0x4e1c066f // dup v15.4s, v19.s[3]
 	WORD $0x4e14066e // dup v14.4s, v19.s[2]
 	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
@@ -5709,7 +5759,7 @@ loop2:
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a91ef // fmul v15.4s, v15.4s, v10.s[0]
 	WORD $0x4f8f11a6 // fmla v6.4s, v13.4s, v15.s[0]
-	WORD $0x3dc1b5ad // ldr q13, [x13, #1744]
+	WORD $0x3dc1b5cd // ldr q13, [x14, #1744]
 	WORD $0x4e1c066f // dup v15.4s, v19.s[3]
 	WORD $0x4e14066e // dup v14.4s, v19.s[2]
 	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
@@ -5772,21 +5822,21 @@ loop2:
 	WORD $0x4e201d8c // and v12.16b, v12.16b, v0.16b
 	WORD $0x4fb2e98f // sdot v15.4s, v12.16b, v18.4b[3]
 	WORD $0x4fb0e994 // sdot v20.4s, v12.16b, v16.4b[3]
-	WORD $0x3dc189ac // ldr q12, [x13, #1568]
+	WORD $0x3dc189cc // ldr q12, [x14, #1568]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcda3 // fmla v3.4s, v13.4s, v11.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcdc7 // fmla v7.4s, v14.4s, v11.4s
-	WORD $0x3dc199ac // ldr q12, [x13, #1632]
+	WORD $0x3dc199cc // ldr q12, [x14, #1632]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcde3 // fmla v3.4s, v15.4s, v11.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bce87 // fmla v7.4s, v20.4s, v11.4s
-	WORD $0x3dc1a9ac // ldr q12, [x13, #1696]
+	WORD $0x3dc1a9cc // ldr q12, [x14, #1696]
 	WORD $0x4e1c066b // dup v11.4s, v19.s[3]
 	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x6eab8694 // sub v20.4s, v20.4s, v11.4s
@@ -5805,7 +5855,7 @@ loop2:
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x4f8b1187 // fmla v7.4s, v12.4s, v11.s[0]
-	WORD $0x3dc1b9ac // ldr q12, [x13, #1760]
+	WORD $0x3dc1b9cc // ldr q12, [x14, #1760]
 	WORD $0x4e1c066b // dup v11.4s, v19.s[3]
 	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x6eab8694 // sub v20.4s, v20.4s, v11.4s
@@ -5868,21 +5918,21 @@ loop2:
 	WORD $0x4e201dce // and v14.16b, v14.16b, v0.16b
 	WORD $0x4fb2e9cb // sdot v11.4s, v14.16b, v18.4b[3]
 	WORD $0x4fb0e9cf // sdot v15.4s, v14.16b, v16.4b[3]
-	WORD $0x3dc18dae // ldr q14, [x13, #1584]
+	WORD $0x3dc18dce // ldr q14, [x14, #1584]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd84 // fmla v4.4s, v12.4s, v13.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dce88 // fmla v8.4s, v20.4s, v13.4s
-	WORD $0x3dc19dae // ldr q14, [x13, #1648]
+	WORD $0x3dc19dce // ldr q14, [x14, #1648]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd64 // fmla v4.4s, v11.4s, v13.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcde8 // fmla v8.4s, v15.4s, v13.4s
-	WORD $0x3dc1adae // ldr q14, [x13, #1712]
+	WORD $0x3dc1adce // ldr q14, [x14, #1712]
 	WORD $0x4e1c066d // dup v13.4s, v19.s[3]
 	WORD $0x4e14066f // dup v15.4s, v19.s[2]
 	WORD $0x6ead85ef // sub v15.4s, v15.4s, v13.4s
@@ -5901,7 +5951,7 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x4f8d11c8 // fmla v8.4s, v14.4s, v13.s[0]
-	WORD $0x3dc1bdae // ldr q14, [x13, #1776]
+	WORD $0x3dc1bdce // ldr q14, [x14, #1776]
 	WORD $0x4e1c066d // dup v13.4s, v19.s[3]
 	WORD $0x4e14066f // dup v15.4s, v19.s[2]
 	WORD $0x6ead85ef // sub v15.4s, v15.4s, v13.4s
@@ -5920,14 +5970,14 @@ loop2:
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x4fad11c8 // fmla v8.4s, v14.4s, v13.s[1]
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00192 // ldr q18, [x12]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
-	WORD $0x3dc00993 // ldr q19, [x12, #32]
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b2 // ldr q18, [x13]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
+	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40f // movi v15.16b, #0
@@ -5964,21 +6014,21 @@ loop2:
 	WORD $0x6f0a0694 // ushr v20.16b, v20.16b, #6
 	WORD $0x4fb1ea8d // sdot v13.4s, v20.16b, v17.4b[3]
 	WORD $0x4fa9ea8b // sdot v11.4s, v20.16b, v9.4b[3]
-	WORD $0x3dc1c1b4 // ldr q20, [x13, #1792]
+	WORD $0x3dc1c1d4 // ldr q20, [x14, #1792]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a928c // fmul v12.4s, v20.4s, v10.s[0]
 	WORD $0x4e2ccdc1 // fmla v1.4s, v14.4s, v12.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f93928c // fmul v12.4s, v20.4s, v19.s[0]
 	WORD $0x4e2ccde5 // fmla v5.4s, v15.4s, v12.4s
-	WORD $0x3dc1d1b4 // ldr q20, [x13, #1856]
+	WORD $0x3dc1d1d4 // ldr q20, [x14, #1856]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a928c // fmul v12.4s, v20.4s, v10.s[0]
 	WORD $0x4e2ccda1 // fmla v1.4s, v13.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f93928c // fmul v12.4s, v20.4s, v19.s[0]
 	WORD $0x4e2ccd65 // fmla v5.4s, v11.4s, v12.4s
-	WORD $0x3dc1e1b4 // ldr q20, [x13, #1920]
+	WORD $0x3dc1e1d4 // ldr q20, [x14, #1920]
 	WORD $0x4e1c054c // dup v12.4s, v10.s[3]
 	WORD $0x4e14054b // dup v11.4s, v10.s[2]
 	WORD $0x6eac856b // sub v11.4s, v11.4s, v12.4s
@@ -5997,7 +6047,7 @@ loop2:
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f93918c // fmul v12.4s, v12.4s, v19.s[0]
 	WORD $0x4f8c1285 // fmla v5.4s, v20.4s, v12.s[0]
-	WORD $0x3dc1f1b4 // ldr q20, [x13, #1984]
+	WORD $0x3dc1f1d4 // ldr q20, [x14, #1984]
 	WORD $0x4e1c054c // dup v12.4s, v10.s[3]
 	WORD $0x4e14054b // dup v11.4s, v10.s[2]
 	WORD $0x6eac856b // sub v11.4s, v11.4s, v12.4s
@@ -6052,21 +6102,21 @@ loop2:
 	WORD $0x6f0a05ef // ushr v15.16b, v15.16b, #6
 	WORD $0x4fb1e9ec // sdot v12.4s, v15.16b, v17.4b[3]
 	WORD $0x4fa9e9ed // sdot v13.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc1c5af // ldr q15, [x13, #1808]
+	WORD $0x3dc1c5cf // ldr q15, [x14, #1808]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a91ee // fmul v14.4s, v15.4s, v10.s[0]
 	WORD $0x4e2ece82 // fmla v2.4s, v20.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391ee // fmul v14.4s, v15.4s, v19.s[0]
 	WORD $0x4e2ecd66 // fmla v6.4s, v11.4s, v14.4s
-	WORD $0x3dc1d5af // ldr q15, [x13, #1872]
+	WORD $0x3dc1d5cf // ldr q15, [x14, #1872]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91ee // fmul v14.4s, v15.4s, v10.s[0]
 	WORD $0x4e2ecd82 // fmla v2.4s, v12.4s, v14.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f9391ee // fmul v14.4s, v15.4s, v19.s[0]
 	WORD $0x4e2ecda6 // fmla v6.4s, v13.4s, v14.4s
-	WORD $0x3dc1e5af // ldr q15, [x13, #1936]
+	WORD $0x3dc1e5cf // ldr q15, [x14, #1936]
 	WORD $0x4e1c054e // dup v14.4s, v10.s[3]
 	WORD $0x4e14054d // dup v13.4s, v10.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -6085,7 +6135,7 @@ loop2:
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9391ce // fmul v14.4s, v14.4s, v19.s[0]
 	WORD $0x4f8e11e6 // fmla v6.4s, v15.4s, v14.s[0]
-	WORD $0x3dc1f5af // ldr q15, [x13, #2000]
+	WORD $0x3dc1f5cf // ldr q15, [x14, #2000]
 	WORD $0x4e1c054e // dup v14.4s, v10.s[3]
 	WORD $0x4e14054d // dup v13.4s, v10.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -6140,21 +6190,21 @@ loop2:
 	WORD $0x6f0a056b // ushr v11.16b, v11.16b, #6
 	WORD $0x4fb1e96e // sdot v14.4s, v11.16b, v17.4b[3]
 	WORD $0x4fa9e96c // sdot v12.4s, v11.16b, v9.4b[3]
-	WORD $0x3dc1c9ab // ldr q11, [x13, #1824]
+	WORD $0x3dc1c9cb // ldr q11, [x14, #1824]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a9174 // fmul v20.4s, v11.4s, v10.s[0]
 	WORD $0x4e34cde3 // fmla v3.4s, v15.4s, v20.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f939174 // fmul v20.4s, v11.4s, v19.s[0]
 	WORD $0x4e34cda7 // fmla v7.4s, v13.4s, v20.4s
-	WORD $0x3dc1d9ab // ldr q11, [x13, #1888]
+	WORD $0x3dc1d9cb // ldr q11, [x14, #1888]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a9174 // fmul v20.4s, v11.4s, v10.s[0]
 	WORD $0x4e34cdc3 // fmla v3.4s, v14.4s, v20.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f939174 // fmul v20.4s, v11.4s, v19.s[0]
 	WORD $0x4e34cd87 // fmla v7.4s, v12.4s, v20.4s
-	WORD $0x3dc1e9ab // ldr q11, [x13, #1952]
+	WORD $0x3dc1e9cb // ldr q11, [x14, #1952]
 	WORD $0x4e1c0554 // dup v20.4s, v10.s[3]
 	WORD $0x4e14054c // dup v12.4s, v10.s[2]
 	WORD $0x6eb4858c // sub v12.4s, v12.4s, v20.4s
@@ -6173,7 +6223,7 @@ loop2:
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f939294 // fmul v20.4s, v20.4s, v19.s[0]
 	WORD $0x4f941167 // fmla v7.4s, v11.4s, v20.s[0]
-	WORD $0x3dc1f9ab // ldr q11, [x13, #2016]
+	WORD $0x3dc1f9cb // ldr q11, [x14, #2016]
 	WORD $0x4e1c0554 // dup v20.4s, v10.s[3]
 	WORD $0x4e14054c // dup v12.4s, v10.s[2]
 	WORD $0x6eb4858c // sub v12.4s, v12.4s, v20.4s
@@ -6228,21 +6278,21 @@ loop2:
 	WORD $0x6f0a05ad // ushr v13.16b, v13.16b, #6
 	WORD $0x4fb1e9b4 // sdot v20.4s, v13.16b, v17.4b[3]
 	WORD $0x4fa9e9ae // sdot v14.4s, v13.16b, v9.4b[3]
-	WORD $0x3dc1cdad // ldr q13, [x13, #1840]
+	WORD $0x3dc1cdcd // ldr q13, [x14, #1840]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91af // fmul v15.4s, v13.4s, v10.s[0]
 	WORD $0x4e2fcd64 // fmla v4.4s, v11.4s, v15.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391af // fmul v15.4s, v13.4s, v19.s[0]
 	WORD $0x4e2fcd88 // fmla v8.4s, v12.4s, v15.4s
-	WORD $0x3dc1ddad // ldr q13, [x13, #1904]
+	WORD $0x3dc1ddcd // ldr q13, [x14, #1904]
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a91af // fmul v15.4s, v13.4s, v10.s[0]
 	WORD $0x4e2fce84 // fmla v4.4s, v20.4s, v15.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f9391af // fmul v15.4s, v13.4s, v19.s[0]
 	WORD $0x4e2fcdc8 // fmla v8.4s, v14.4s, v15.4s
-	WORD $0x3dc1edad // ldr q13, [x13, #1968]
+	WORD $0x3dc1edcd // ldr q13, [x14, #1968]
 	WORD $0x4e1c054f // dup v15.4s, v10.s[3]
 	WORD $0x4e14054e // dup v14.4s, v10.s[2]
 	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
@@ -6261,7 +6311,7 @@ loop2:
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f9391ef // fmul v15.4s, v15.4s, v19.s[0]
 	WORD $0x4f8f11a8 // fmla v8.4s, v13.4s, v15.s[0]
-	WORD $0x3dc1fdad // ldr q13, [x13, #2032]
+	WORD $0x3dc1fdcd // ldr q13, [x14, #2032]
 	WORD $0x4e1c054f // dup v15.4s, v10.s[3]
 	WORD $0x4e14054e // dup v14.4s, v10.s[2]
 	WORD $0x6eaf85ce // sub v14.4s, v14.4s, v15.4s
@@ -6283,16 +6333,16 @@ loop2:
 	ADD $1344, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c1 // str q1, [x14]
-	WORD $0x3d8005c2 // str q2, [x14, #16]
-	WORD $0x3d8009c3 // str q3, [x14, #32]
-	WORD $0x3d800dc4 // str q4, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c5 // str q5, [x14]
-	WORD $0x3d8005c6 // str q6, [x14, #16]
-	WORD $0x3d8009c7 // str q7, [x14, #32]
-	WORD $0x3d800dc8 // str q8, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e1 // str q1, [x15]
+	WORD $0x3d8005e2 // str q2, [x15, #16]
+	WORD $0x3d8009e3 // str q3, [x15, #32]
+	WORD $0x3d800de4 // str q4, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e5 // str q5, [x15]
+	WORD $0x3d8005e6 // str q6, [x15, #16]
+	WORD $0x3d8009e7 // str q7, [x15, #32]
+	WORD $0x3d800de8 // str q8, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

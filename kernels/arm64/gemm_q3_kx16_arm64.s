@@ -14,19 +14,52 @@ TEXT ·Gemv_q3_kx16_q8x_16x1_dotprod(SB), 0, $1024-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-1024(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-1024(SP), R13
 	WORD $0x4f00e460 // movi v0.16b, #3
 	WORD $0x4f00e481 // movi v1.16b, #4
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+	PRFM 512(R14), PLDL1STRM
+	PRFM 576(R14), PLDL1STRM
+	PRFM 640(R14), PLDL1STRM
+	PRFM 704(R14), PLDL1STRM
+	PRFM 768(R14), PLDL1STRM
+	PRFM 832(R14), PLDL1STRM
+	PRFM 896(R14), PLDL1STRM
+	PRFM 960(R14), PLDL1STRM
+	PRFM 1024(R14), PLDL1STRM
+	PRFM 1088(R14), PLDL1STRM
+	PRFM 1152(R14), PLDL1STRM
+	PRFM 1216(R14), PLDL1STRM
+	PRFM 1280(R14), PLDL1STRM
+	PRFM 1344(R14), PLDL1STRM
+	PRFM 1408(R14), PLDL1STRM
+	PRFM 1472(R14), PLDL1STRM
+	PRFM 1536(R14), PLDL1STRM
+	PRFM 1600(R14), PLDL1STRM
+	PRFM 1664(R14), PLDL1STRM
+near3:
 	WORD $0x3dc00026 // ldr q6, [x1]
 	WORD $0x3dc00427 // ldr q7, [x1, #16]
 	WORD $0x0e2178c8 // fcvtl v8.4s, v6.4h
@@ -47,21 +80,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d800191 // str q17, [x12]
+	WORD $0x3d8001b1 // str q17, [x13]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d801191 // str q17, [x12, #64]
+	WORD $0x3d8011b1 // str q17, [x13, #64]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d802191 // str q17, [x12, #128]
+	WORD $0x3d8021b1 // str q17, [x13, #128]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d803191 // str q17, [x12, #192]
+	WORD $0x3d8031b1 // str q17, [x13, #192]
 	WORD $0x4e2d1cd0 // and v16.16b, v6.16b, v13.16b
 	WORD $0x4f0a5591 // shl v17.16b, v12.16b, #2
 	WORD $0x6eae1e30 // bit v16.16b, v17.16b, v14.16b
@@ -70,21 +103,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d804191 // str q17, [x12, #256]
+	WORD $0x3d8041b1 // str q17, [x13, #256]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d805191 // str q17, [x12, #320]
+	WORD $0x3d8051b1 // str q17, [x13, #320]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d806191 // str q17, [x12, #384]
+	WORD $0x3d8061b1 // str q17, [x13, #384]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d807191 // str q17, [x12, #448]
+	WORD $0x3d8071b1 // str q17, [x13, #448]
 	WORD $0x6f0c04f0 // ushr v16.16b, v7.16b, #4
 	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
 	WORD $0x6eae1d90 // bit v16.16b, v12.16b, v14.16b
@@ -93,21 +126,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d808191 // str q17, [x12, #512]
+	WORD $0x3d8081b1 // str q17, [x13, #512]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d809191 // str q17, [x12, #576]
+	WORD $0x3d8091b1 // str q17, [x13, #576]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d80a191 // str q17, [x12, #640]
+	WORD $0x3d80a1b1 // str q17, [x13, #640]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d80b191 // str q17, [x12, #704]
+	WORD $0x3d80b1b1 // str q17, [x13, #704]
 	WORD $0x6f0c04d0 // ushr v16.16b, v6.16b, #4
 	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
 	WORD $0x6f0e0591 // ushr v17.16b, v12.16b, #2
@@ -117,21 +150,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d80c191 // str q17, [x12, #768]
+	WORD $0x3d80c1b1 // str q17, [x13, #768]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d80d191 // str q17, [x12, #832]
+	WORD $0x3d80d1b1 // str q17, [x13, #832]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d80e191 // str q17, [x12, #896]
+	WORD $0x3d80e1b1 // str q17, [x13, #896]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e28de31 // fmul v17.4s, v17.4s, v8.4s
-	WORD $0x3d80f191 // str q17, [x12, #960]
+	WORD $0x3d80f1b1 // str q17, [x13, #960]
 	WORD $0x3dc00447 // ldr q7, [x2, #16]
 	WORD $0x3dc01446 // ldr q6, [x2, #80]
 	WORD $0x3dc0244c // ldr q12, [x2, #144]
@@ -143,21 +176,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d800591 // str q17, [x12, #16]
+	WORD $0x3d8005b1 // str q17, [x13, #16]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d801591 // str q17, [x12, #80]
+	WORD $0x3d8015b1 // str q17, [x13, #80]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d802591 // str q17, [x12, #144]
+	WORD $0x3d8025b1 // str q17, [x13, #144]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d803591 // str q17, [x12, #208]
+	WORD $0x3d8035b1 // str q17, [x13, #208]
 	WORD $0x4e2d1cd0 // and v16.16b, v6.16b, v13.16b
 	WORD $0x4f0a5591 // shl v17.16b, v12.16b, #2
 	WORD $0x6eae1e30 // bit v16.16b, v17.16b, v14.16b
@@ -166,21 +199,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d804591 // str q17, [x12, #272]
+	WORD $0x3d8045b1 // str q17, [x13, #272]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d805591 // str q17, [x12, #336]
+	WORD $0x3d8055b1 // str q17, [x13, #336]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d806591 // str q17, [x12, #400]
+	WORD $0x3d8065b1 // str q17, [x13, #400]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d807591 // str q17, [x12, #464]
+	WORD $0x3d8075b1 // str q17, [x13, #464]
 	WORD $0x6f0c04f0 // ushr v16.16b, v7.16b, #4
 	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
 	WORD $0x6eae1d90 // bit v16.16b, v12.16b, v14.16b
@@ -189,21 +222,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d808591 // str q17, [x12, #528]
+	WORD $0x3d8085b1 // str q17, [x13, #528]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d809591 // str q17, [x12, #592]
+	WORD $0x3d8095b1 // str q17, [x13, #592]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d80a591 // str q17, [x12, #656]
+	WORD $0x3d80a5b1 // str q17, [x13, #656]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d80b591 // str q17, [x12, #720]
+	WORD $0x3d80b5b1 // str q17, [x13, #720]
 	WORD $0x6f0c04d0 // ushr v16.16b, v6.16b, #4
 	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
 	WORD $0x6f0e0591 // ushr v17.16b, v12.16b, #2
@@ -213,21 +246,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d80c591 // str q17, [x12, #784]
+	WORD $0x3d80c5b1 // str q17, [x13, #784]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d80d591 // str q17, [x12, #848]
+	WORD $0x3d80d5b1 // str q17, [x13, #848]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d80e591 // str q17, [x12, #912]
+	WORD $0x3d80e5b1 // str q17, [x13, #912]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e29de31 // fmul v17.4s, v17.4s, v9.4s
-	WORD $0x3d80f591 // str q17, [x12, #976]
+	WORD $0x3d80f5b1 // str q17, [x13, #976]
 	WORD $0x3dc00847 // ldr q7, [x2, #32]
 	WORD $0x3dc01846 // ldr q6, [x2, #96]
 	WORD $0x3dc0284c // ldr q12, [x2, #160]
@@ -239,21 +272,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d800991 // str q17, [x12, #32]
+	WORD $0x3d8009b1 // str q17, [x13, #32]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d801991 // str q17, [x12, #96]
+	WORD $0x3d8019b1 // str q17, [x13, #96]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d802991 // str q17, [x12, #160]
+	WORD $0x3d8029b1 // str q17, [x13, #160]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d803991 // str q17, [x12, #224]
+	WORD $0x3d8039b1 // str q17, [x13, #224]
 	WORD $0x4e2d1cd0 // and v16.16b, v6.16b, v13.16b
 	WORD $0x4f0a5591 // shl v17.16b, v12.16b, #2
 	WORD $0x6eae1e30 // bit v16.16b, v17.16b, v14.16b
@@ -262,21 +295,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d804991 // str q17, [x12, #288]
+	WORD $0x3d8049b1 // str q17, [x13, #288]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d805991 // str q17, [x12, #352]
+	WORD $0x3d8059b1 // str q17, [x13, #352]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d806991 // str q17, [x12, #416]
+	WORD $0x3d8069b1 // str q17, [x13, #416]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d807991 // str q17, [x12, #480]
+	WORD $0x3d8079b1 // str q17, [x13, #480]
 	WORD $0x6f0c04f0 // ushr v16.16b, v7.16b, #4
 	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
 	WORD $0x6eae1d90 // bit v16.16b, v12.16b, v14.16b
@@ -285,21 +318,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d808991 // str q17, [x12, #544]
+	WORD $0x3d8089b1 // str q17, [x13, #544]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d809991 // str q17, [x12, #608]
+	WORD $0x3d8099b1 // str q17, [x13, #608]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d80a991 // str q17, [x12, #672]
+	WORD $0x3d80a9b1 // str q17, [x13, #672]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d80b991 // str q17, [x12, #736]
+	WORD $0x3d80b9b1 // str q17, [x13, #736]
 	WORD $0x6f0c04d0 // ushr v16.16b, v6.16b, #4
 	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
 	WORD $0x6f0e0591 // ushr v17.16b, v12.16b, #2
@@ -309,21 +342,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d80c991 // str q17, [x12, #800]
+	WORD $0x3d80c9b1 // str q17, [x13, #800]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d80d991 // str q17, [x12, #864]
+	WORD $0x3d80d9b1 // str q17, [x13, #864]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d80e991 // str q17, [x12, #928]
+	WORD $0x3d80e9b1 // str q17, [x13, #928]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x3d80f991 // str q17, [x12, #992]
+	WORD $0x3d80f9b1 // str q17, [x13, #992]
 	WORD $0x3dc00c47 // ldr q7, [x2, #48]
 	WORD $0x3dc01c46 // ldr q6, [x2, #112]
 	WORD $0x3dc02c4c // ldr q12, [x2, #176]
@@ -335,21 +368,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d800d91 // str q17, [x12, #48]
+	WORD $0x3d800db1 // str q17, [x13, #48]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d801d91 // str q17, [x12, #112]
+	WORD $0x3d801db1 // str q17, [x13, #112]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d802d91 // str q17, [x12, #176]
+	WORD $0x3d802db1 // str q17, [x13, #176]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d803d91 // str q17, [x12, #240]
+	WORD $0x3d803db1 // str q17, [x13, #240]
 	WORD $0x4e2d1cd0 // and v16.16b, v6.16b, v13.16b
 	WORD $0x4f0a5591 // shl v17.16b, v12.16b, #2
 	WORD $0x6eae1e30 // bit v16.16b, v17.16b, v14.16b
@@ -358,21 +391,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d804d91 // str q17, [x12, #304]
+	WORD $0x3d804db1 // str q17, [x13, #304]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d805d91 // str q17, [x12, #368]
+	WORD $0x3d805db1 // str q17, [x13, #368]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d806d91 // str q17, [x12, #432]
+	WORD $0x3d806db1 // str q17, [x13, #432]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d807d91 // str q17, [x12, #496]
+	WORD $0x3d807db1 // str q17, [x13, #496]
 	WORD $0x6f0c04f0 // ushr v16.16b, v7.16b, #4
 	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
 	WORD $0x6eae1d90 // bit v16.16b, v12.16b, v14.16b
@@ -381,21 +414,21 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d808d91 // str q17, [x12, #560]
+	WORD $0x3d808db1 // str q17, [x13, #560]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d809d91 // str q17, [x12, #624]
+	WORD $0x3d809db1 // str q17, [x13, #624]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d80ad91 // str q17, [x12, #688]
+	WORD $0x3d80adb1 // str q17, [x13, #688]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d80bd91 // str q17, [x12, #752]
+	WORD $0x3d80bdb1 // str q17, [x13, #752]
 	WORD $0x6f0c04d0 // ushr v16.16b, v6.16b, #4
 	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
 	WORD $0x6f0e0591 // ushr v17.16b, v12.16b, #2
@@ -405,25 +438,25 @@ loop2:
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d80cd91 // str q17, [x12, #816]
+	WORD $0x3d80cdb1 // str q17, [x13, #816]
 	WORD $0x4f305611 // shl v17.4s, v16.4s, #16
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d80dd91 // str q17, [x12, #880]
+	WORD $0x3d80ddb1 // str q17, [x13, #880]
 	WORD $0x4f285611 // shl v17.4s, v16.4s, #8
 	WORD $0x4f280631 // sshr v17.4s, v17.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d80ed91 // str q17, [x12, #944]
+	WORD $0x3d80edb1 // str q17, [x13, #944]
 	WORD $0x4f280611 // sshr v17.4s, v16.4s, #24
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x6e2bde31 // fmul v17.4s, v17.4s, v11.4s
-	WORD $0x3d80fd91 // str q17, [x12, #1008]
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d80fdb1 // str q17, [x13, #1008]
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c062e // dup v14.4s, v17.s[3]
 	WORD $0x4e14062d // dup v13.4s, v17.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -629,42 +662,42 @@ loop2:
 	WORD $0x4f0a55ce // shl v14.16b, v14.16b, #2
 	WORD $0x6ea11dcd // bit v13.16b, v14.16b, v1.16b
 	WORD $0x4fafe9b2 // sdot v18.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc001ad // ldr q13, [x13]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd82 // fmla v2.4s, v12.4s, v14.4s
-	WORD $0x3dc0118d // ldr q13, [x12, #64]
+	WORD $0x3dc011ad // ldr q13, [x13, #64]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2eccc2 // fmla v2.4s, v6.4s, v14.4s
-	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc005ad // ldr q13, [x13, #16]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecce3 // fmla v3.4s, v7.4s, v14.4s
-	WORD $0x3dc0158d // ldr q13, [x12, #80]
+	WORD $0x3dc015ad // ldr q13, [x13, #80]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd63 // fmla v3.4s, v11.4s, v14.4s
-	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	WORD $0x3dc009ad // ldr q13, [x13, #32]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd44 // fmla v4.4s, v10.4s, v14.4s
-	WORD $0x3dc0198d // ldr q13, [x12, #96]
+	WORD $0x3dc019ad // ldr q13, [x13, #96]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd24 // fmla v4.4s, v9.4s, v14.4s
-	WORD $0x3dc00d8d // ldr q13, [x12, #48]
+	WORD $0x3dc00dad // ldr q13, [x13, #48]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd05 // fmla v5.4s, v8.4s, v14.4s
-	WORD $0x3dc01d8d // ldr q13, [x12, #112]
+	WORD $0x3dc01dad // ldr q13, [x13, #112]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ece45 // fmla v5.4s, v18.4s, v14.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c062d // dup v13.4s, v17.s[3]
 	WORD $0x4e14062e // dup v14.4s, v17.s[2]
 	WORD $0x6ead85ce // sub v14.4s, v14.4s, v13.4s
@@ -902,42 +935,42 @@ loop2:
 	WORD $0x4f0955ad // shl v13.16b, v13.16b, #1
 	WORD $0x6ea11dae // bit v14.16b, v13.16b, v1.16b
 	WORD $0x4fb0e9cc // sdot v12.4s, v14.16b, v16.4b[3]
-	WORD $0x3dc0218e // ldr q14, [x12, #128]
+	WORD $0x3dc021ae // ldr q14, [x13, #128]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce42 // fmla v2.4s, v18.4s, v13.4s
-	WORD $0x3dc0318e // ldr q14, [x12, #192]
+	WORD $0x3dc031ae // ldr q14, [x13, #192]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd02 // fmla v2.4s, v8.4s, v13.4s
-	WORD $0x3dc0258e // ldr q14, [x12, #144]
+	WORD $0x3dc025ae // ldr q14, [x13, #144]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd23 // fmla v3.4s, v9.4s, v13.4s
-	WORD $0x3dc0358e // ldr q14, [x12, #208]
+	WORD $0x3dc035ae // ldr q14, [x13, #208]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd43 // fmla v3.4s, v10.4s, v13.4s
-	WORD $0x3dc0298e // ldr q14, [x12, #160]
+	WORD $0x3dc029ae // ldr q14, [x13, #160]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd64 // fmla v4.4s, v11.4s, v13.4s
-	WORD $0x3dc0398e // ldr q14, [x12, #224]
+	WORD $0x3dc039ae // ldr q14, [x13, #224]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcce4 // fmla v4.4s, v7.4s, v13.4s
-	WORD $0x3dc02d8e // ldr q14, [x12, #176]
+	WORD $0x3dc02dae // ldr q14, [x13, #176]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dccc5 // fmla v5.4s, v6.4s, v13.4s
-	WORD $0x3dc03d8e // ldr q14, [x12, #240]
+	WORD $0x3dc03dae // ldr q14, [x13, #240]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd85 // fmla v5.4s, v12.4s, v13.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c062e // dup v14.4s, v17.s[3]
 	WORD $0x4e14062d // dup v13.4s, v17.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -1143,42 +1176,42 @@ loop2:
 	WORD $0x3dc0ac4e // ldr q14, [x2, #688]
 	WORD $0x6ea11dcd // bit v13.16b, v14.16b, v1.16b
 	WORD $0x4fafe9b2 // sdot v18.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc0418d // ldr q13, [x12, #256]
+	WORD $0x3dc041ad // ldr q13, [x13, #256]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd82 // fmla v2.4s, v12.4s, v14.4s
-	WORD $0x3dc0518d // ldr q13, [x12, #320]
+	WORD $0x3dc051ad // ldr q13, [x13, #320]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2eccc2 // fmla v2.4s, v6.4s, v14.4s
-	WORD $0x3dc0458d // ldr q13, [x12, #272]
+	WORD $0x3dc045ad // ldr q13, [x13, #272]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecce3 // fmla v3.4s, v7.4s, v14.4s
-	WORD $0x3dc0558d // ldr q13, [x12, #336]
+	WORD $0x3dc055ad // ldr q13, [x13, #336]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd63 // fmla v3.4s, v11.4s, v14.4s
-	WORD $0x3dc0498d // ldr q13, [x12, #288]
+	WORD $0x3dc049ad // ldr q13, [x13, #288]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd44 // fmla v4.4s, v10.4s, v14.4s
-	WORD $0x3dc0598d // ldr q13, [x12, #352]
+	WORD $0x3dc059ad // ldr q13, [x13, #352]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd24 // fmla v4.4s, v9.4s, v14.4s
-	WORD $0x3dc04d8d // ldr q13, [x12, #304]
+	WORD $0x3dc04dad // ldr q13, [x13, #304]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd05 // fmla v5.4s, v8.4s, v14.4s
-	WORD $0x3dc05d8d // ldr q13, [x12, #368]
+	WORD $0x3dc05dad // ldr q13, [x13, #368]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ece45 // fmla v5.4s, v18.4s, v14.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c062d // dup v13.4s, v17.s[3]
 	WORD $0x4e14062e // dup v14.4s, v17.s[2]
 	WORD $0x6ead85ce // sub v14.4s, v14.4s, v13.4s
@@ -1384,42 +1417,42 @@ loop2:
 	WORD $0x6f0f05ad // ushr v13.16b, v13.16b, #1
 	WORD $0x6ea11dae // bit v14.16b, v13.16b, v1.16b
 	WORD $0x4fb0e9cc // sdot v12.4s, v14.16b, v16.4b[3]
-	WORD $0x3dc0618e // ldr q14, [x12, #384]
+	WORD $0x3dc061ae // ldr q14, [x13, #384]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce42 // fmla v2.4s, v18.4s, v13.4s
-	WORD $0x3dc0718e // ldr q14, [x12, #448]
+	WORD $0x3dc071ae // ldr q14, [x13, #448]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd02 // fmla v2.4s, v8.4s, v13.4s
-	WORD $0x3dc0658e // ldr q14, [x12, #400]
+	WORD $0x3dc065ae // ldr q14, [x13, #400]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd23 // fmla v3.4s, v9.4s, v13.4s
-	WORD $0x3dc0758e // ldr q14, [x12, #464]
+	WORD $0x3dc075ae // ldr q14, [x13, #464]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd43 // fmla v3.4s, v10.4s, v13.4s
-	WORD $0x3dc0698e // ldr q14, [x12, #416]
+	WORD $0x3dc069ae // ldr q14, [x13, #416]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd64 // fmla v4.4s, v11.4s, v13.4s
-	WORD $0x3dc0798e // ldr q14, [x12, #480]
+	WORD $0x3dc079ae // ldr q14, [x13, #480]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcce4 // fmla v4.4s, v7.4s, v13.4s
-	WORD $0x3dc06d8e // ldr q14, [x12, #432]
+	WORD $0x3dc06dae // ldr q14, [x13, #432]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dccc5 // fmla v5.4s, v6.4s, v13.4s
-	WORD $0x3dc07d8e // ldr q14, [x12, #496]
+	WORD $0x3dc07dae // ldr q14, [x13, #496]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd85 // fmla v5.4s, v12.4s, v13.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c062e // dup v14.4s, v17.s[3]
 	WORD $0x4e14062d // dup v13.4s, v17.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -1625,42 +1658,42 @@ loop2:
 	WORD $0x6f0e05ce // ushr v14.16b, v14.16b, #2
 	WORD $0x6ea11dcd // bit v13.16b, v14.16b, v1.16b
 	WORD $0x4fafe9b2 // sdot v18.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc0818d // ldr q13, [x12, #512]
+	WORD $0x3dc081ad // ldr q13, [x13, #512]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd82 // fmla v2.4s, v12.4s, v14.4s
-	WORD $0x3dc0918d // ldr q13, [x12, #576]
+	WORD $0x3dc091ad // ldr q13, [x13, #576]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2eccc2 // fmla v2.4s, v6.4s, v14.4s
-	WORD $0x3dc0858d // ldr q13, [x12, #528]
+	WORD $0x3dc085ad // ldr q13, [x13, #528]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecce3 // fmla v3.4s, v7.4s, v14.4s
-	WORD $0x3dc0958d // ldr q13, [x12, #592]
+	WORD $0x3dc095ad // ldr q13, [x13, #592]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd63 // fmla v3.4s, v11.4s, v14.4s
-	WORD $0x3dc0898d // ldr q13, [x12, #544]
+	WORD $0x3dc089ad // ldr q13, [x13, #544]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd44 // fmla v4.4s, v10.4s, v14.4s
-	WORD $0x3dc0998d // ldr q13, [x12, #608]
+	WORD $0x3dc099ad // ldr q13, [x13, #608]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd24 // fmla v4.4s, v9.4s, v14.4s
-	WORD $0x3dc08d8d // ldr q13, [x12, #560]
+	WORD $0x3dc08dad // ldr q13, [x13, #560]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd05 // fmla v5.4s, v8.4s, v14.4s
-	WORD $0x3dc09d8d // ldr q13, [x12, #624]
+	WORD $0x3dc09dad // ldr q13, [x13, #624]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ece45 // fmla v5.4s, v18.4s, v14.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c062d // dup v13.4s, v17.s[3]
 	WORD $0x4e14062e // dup v14.4s, v17.s[2]
 	WORD $0x6ead85ce // sub v14.4s, v14.4s, v13.4s
@@ -1898,42 +1931,42 @@ loop2:
 	WORD $0x6f0d05ad // ushr v13.16b, v13.16b, #3
 	WORD $0x6ea11dae // bit v14.16b, v13.16b, v1.16b
 	WORD $0x4fb0e9cc // sdot v12.4s, v14.16b, v16.4b[3]
-	WORD $0x3dc0a18e // ldr q14, [x12, #640]
+	WORD $0x3dc0a1ae // ldr q14, [x13, #640]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce42 // fmla v2.4s, v18.4s, v13.4s
-	WORD $0x3dc0b18e // ldr q14, [x12, #704]
+	WORD $0x3dc0b1ae // ldr q14, [x13, #704]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd02 // fmla v2.4s, v8.4s, v13.4s
-	WORD $0x3dc0a58e // ldr q14, [x12, #656]
+	WORD $0x3dc0a5ae // ldr q14, [x13, #656]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd23 // fmla v3.4s, v9.4s, v13.4s
-	WORD $0x3dc0b58e // ldr q14, [x12, #720]
+	WORD $0x3dc0b5ae // ldr q14, [x13, #720]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd43 // fmla v3.4s, v10.4s, v13.4s
-	WORD $0x3dc0a98e // ldr q14, [x12, #672]
+	WORD $0x3dc0a9ae // ldr q14, [x13, #672]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd64 // fmla v4.4s, v11.4s, v13.4s
-	WORD $0x3dc0b98e // ldr q14, [x12, #736]
+	WORD $0x3dc0b9ae // ldr q14, [x13, #736]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcce4 // fmla v4.4s, v7.4s, v13.4s
-	WORD $0x3dc0ad8e // ldr q14, [x12, #688]
+	WORD $0x3dc0adae // ldr q14, [x13, #688]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dccc5 // fmla v5.4s, v6.4s, v13.4s
-	WORD $0x3dc0bd8e // ldr q14, [x12, #752]
+	WORD $0x3dc0bdae // ldr q14, [x13, #752]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd85 // fmla v5.4s, v12.4s, v13.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c062e // dup v14.4s, v17.s[3]
 	WORD $0x4e14062d // dup v13.4s, v17.s[2]
 	WORD $0x6eae85ad // sub v13.4s, v13.4s, v14.4s
@@ -2171,42 +2204,42 @@ loop2:
 	WORD $0x6f0c05ce // ushr v14.16b, v14.16b, #4
 	WORD $0x6ea11dcd // bit v13.16b, v14.16b, v1.16b
 	WORD $0x4fafe9b2 // sdot v18.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc0c18d // ldr q13, [x12, #768]
+	WORD $0x3dc0c1ad // ldr q13, [x13, #768]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd82 // fmla v2.4s, v12.4s, v14.4s
-	WORD $0x3dc0d18d // ldr q13, [x12, #832]
+	WORD $0x3dc0d1ad // ldr q13, [x13, #832]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2eccc2 // fmla v2.4s, v6.4s, v14.4s
-	WORD $0x3dc0c58d // ldr q13, [x12, #784]
+	WORD $0x3dc0c5ad // ldr q13, [x13, #784]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecce3 // fmla v3.4s, v7.4s, v14.4s
-	WORD $0x3dc0d58d // ldr q13, [x12, #848]
+	WORD $0x3dc0d5ad // ldr q13, [x13, #848]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd63 // fmla v3.4s, v11.4s, v14.4s
-	WORD $0x3dc0c98d // ldr q13, [x12, #800]
+	WORD $0x3dc0c9ad // ldr q13, [x13, #800]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd44 // fmla v4.4s, v10.4s, v14.4s
-	WORD $0x3dc0d98d // ldr q13, [x12, #864]
+	WORD $0x3dc0d9ad // ldr q13, [x13, #864]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd24 // fmla v4.4s, v9.4s, v14.4s
-	WORD $0x3dc0cd8d // ldr q13, [x12, #816]
+	WORD $0x3dc0cdad // ldr q13, [x13, #816]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ecd05 // fmla v5.4s, v8.4s, v14.4s
-	WORD $0x3dc0dd8d // ldr q13, [x12, #880]
+	WORD $0x3dc0ddad // ldr q13, [x13, #880]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191ae // fmul v14.4s, v13.4s, v17.s[0]
 	WORD $0x4e2ece45 // fmla v5.4s, v18.4s, v14.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c062d // dup v13.4s, v17.s[3]
 	WORD $0x4e14062e // dup v14.4s, v17.s[2]
 	WORD $0x6ead85ce // sub v14.4s, v14.4s, v13.4s
@@ -2412,35 +2445,35 @@ loop2:
 	WORD $0x6f0b05ad // ushr v13.16b, v13.16b, #5
 	WORD $0x6ea11dae // bit v14.16b, v13.16b, v1.16b
 	WORD $0x4fb0e9cc // sdot v12.4s, v14.16b, v16.4b[3]
-	WORD $0x3dc0e18e // ldr q14, [x12, #896]
+	WORD $0x3dc0e1ae // ldr q14, [x13, #896]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dce42 // fmla v2.4s, v18.4s, v13.4s
-	WORD $0x3dc0f18e // ldr q14, [x12, #960]
+	WORD $0x3dc0f1ae // ldr q14, [x13, #960]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd02 // fmla v2.4s, v8.4s, v13.4s
-	WORD $0x3dc0e58e // ldr q14, [x12, #912]
+	WORD $0x3dc0e5ae // ldr q14, [x13, #912]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd23 // fmla v3.4s, v9.4s, v13.4s
-	WORD $0x3dc0f58e // ldr q14, [x12, #976]
+	WORD $0x3dc0f5ae // ldr q14, [x13, #976]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd43 // fmla v3.4s, v10.4s, v13.4s
-	WORD $0x3dc0e98e // ldr q14, [x12, #928]
+	WORD $0x3dc0e9ae // ldr q14, [x13, #928]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd64 // fmla v4.4s, v11.4s, v13.4s
-	WORD $0x3dc0f98e // ldr q14, [x12, #992]
+	WORD $0x3dc0f9ae // ldr q14, [x13, #992]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcce4 // fmla v4.4s, v7.4s, v13.4s
-	WORD $0x3dc0ed8e // ldr q14, [x12, #944]
+	WORD $0x3dc0edae // ldr q14, [x13, #944]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dccc5 // fmla v5.4s, v6.4s, v13.4s
-	WORD $0x3dc0fd8e // ldr q14, [x12, #1008]
+	WORD $0x3dc0fdae // ldr q14, [x13, #1008]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9191cd // fmul v13.4s, v14.4s, v17.s[0]
 	WORD $0x4e2dcd85 // fmla v5.4s, v12.4s, v13.4s
@@ -2448,11 +2481,11 @@ loop2:
 	ADD $1728, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a2 // str q2, [x13]
-	WORD $0x3d8005a3 // str q3, [x13, #16]
-	WORD $0x3d8009a4 // str q4, [x13, #32]
-	WORD $0x3d800da5 // str q5, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c2 // str q2, [x14]
+	WORD $0x3d8005c3 // str q3, [x14, #16]
+	WORD $0x3d8009c4 // str q4, [x14, #32]
+	WORD $0x3d800dc5 // str q5, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -2470,14 +2503,15 @@ TEXT ·Gemv_q3_kx16_q8x_16x2_dotprod(SB), 0, $1024-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-1024(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-1024(SP), R14
 	WORD $0x4f00e460 // movi v0.16b, #3
 	WORD $0x4f00e481 // movi v1.16b, #4
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
@@ -2488,6 +2522,38 @@ loop1:
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+	PRFM 832(R15), PLDL1STRM
+	PRFM 896(R15), PLDL1STRM
+	PRFM 960(R15), PLDL1STRM
+	PRFM 1024(R15), PLDL1STRM
+	PRFM 1088(R15), PLDL1STRM
+	PRFM 1152(R15), PLDL1STRM
+	PRFM 1216(R15), PLDL1STRM
+	PRFM 1280(R15), PLDL1STRM
+	PRFM 1344(R15), PLDL1STRM
+	PRFM 1408(R15), PLDL1STRM
+	PRFM 1472(R15), PLDL1STRM
+	PRFM 1536(R15), PLDL1STRM
+	PRFM 1600(R15), PLDL1STRM
+	PRFM 1664(R15), PLDL1STRM
+near3:
 	WORD $0x3dc0002a // ldr q10, [x1]
 	WORD $0x3dc0042b // ldr q11, [x1, #16]
 	WORD $0x0e21794c // fcvtl v12.4s, v10.4h
@@ -2508,21 +2574,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d8001b5 // str q21, [x13]
+	WORD $0x3d8001d5 // str q21, [x14]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d8011b5 // str q21, [x13, #64]
+	WORD $0x3d8011d5 // str q21, [x14, #64]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d8021b5 // str q21, [x13, #128]
+	WORD $0x3d8021d5 // str q21, [x14, #128]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d8031b5 // str q21, [x13, #192]
+	WORD $0x3d8031d5 // str q21, [x14, #192]
 	WORD $0x4e311d54 // and v20.16b, v10.16b, v17.16b
 	WORD $0x4f0a5615 // shl v21.16b, v16.16b, #2
 	WORD $0x6eb21eb4 // bit v20.16b, v21.16b, v18.16b
@@ -2531,21 +2597,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d8041b5 // str q21, [x13, #256]
+	WORD $0x3d8041d5 // str q21, [x14, #256]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d8051b5 // str q21, [x13, #320]
+	WORD $0x3d8051d5 // str q21, [x14, #320]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d8061b5 // str q21, [x13, #384]
+	WORD $0x3d8061d5 // str q21, [x14, #384]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d8071b5 // str q21, [x13, #448]
+	WORD $0x3d8071d5 // str q21, [x14, #448]
 	WORD $0x6f0c0574 // ushr v20.16b, v11.16b, #4
 	WORD $0x4e311e94 // and v20.16b, v20.16b, v17.16b
 	WORD $0x6eb21e14 // bit v20.16b, v16.16b, v18.16b
@@ -2554,21 +2620,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d8081b5 // str q21, [x13, #512]
+	WORD $0x3d8081d5 // str q21, [x14, #512]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d8091b5 // str q21, [x13, #576]
+	WORD $0x3d8091d5 // str q21, [x14, #576]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d80a1b5 // str q21, [x13, #640]
+	WORD $0x3d80a1d5 // str q21, [x14, #640]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d80b1b5 // str q21, [x13, #704]
+	WORD $0x3d80b1d5 // str q21, [x14, #704]
 	WORD $0x6f0c0554 // ushr v20.16b, v10.16b, #4
 	WORD $0x4e311e94 // and v20.16b, v20.16b, v17.16b
 	WORD $0x6f0e0615 // ushr v21.16b, v16.16b, #2
@@ -2578,21 +2644,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d80c1b5 // str q21, [x13, #768]
+	WORD $0x3d80c1d5 // str q21, [x14, #768]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d80d1b5 // str q21, [x13, #832]
+	WORD $0x3d80d1d5 // str q21, [x14, #832]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d80e1b5 // str q21, [x13, #896]
+	WORD $0x3d80e1d5 // str q21, [x14, #896]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2cdeb5 // fmul v21.4s, v21.4s, v12.4s
-	WORD $0x3d80f1b5 // str q21, [x13, #960]
+	WORD $0x3d80f1d5 // str q21, [x14, #960]
 	WORD $0x3dc0044b // ldr q11, [x2, #16]
 	WORD $0x3dc0144a // ldr q10, [x2, #80]
 	WORD $0x3dc02450 // ldr q16, [x2, #144]
@@ -2604,21 +2670,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d8005b5 // str q21, [x13, #16]
+	WORD $0x3d8005d5 // str q21, [x14, #16]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d8015b5 // str q21, [x13, #80]
+	WORD $0x3d8015d5 // str q21, [x14, #80]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d8025b5 // str q21, [x13, #144]
+	WORD $0x3d8025d5 // str q21, [x14, #144]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d8035b5 // str q21, [x13, #208]
+	WORD $0x3d8035d5 // str q21, [x14, #208]
 	WORD $0x4e311d54 // and v20.16b, v10.16b, v17.16b
 	WORD $0x4f0a5615 // shl v21.16b, v16.16b, #2
 	WORD $0x6eb21eb4 // bit v20.16b, v21.16b, v18.16b
@@ -2627,21 +2693,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d8045b5 // str q21, [x13, #272]
+	WORD $0x3d8045d5 // str q21, [x14, #272]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d8055b5 // str q21, [x13, #336]
+	WORD $0x3d8055d5 // str q21, [x14, #336]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d8065b5 // str q21, [x13, #400]
+	WORD $0x3d8065d5 // str q21, [x14, #400]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d8075b5 // str q21, [x13, #464]
+	WORD $0x3d8075d5 // str q21, [x14, #464]
 	WORD $0x6f0c0574 // ushr v20.16b, v11.16b, #4
 	WORD $0x4e311e94 // and v20.16b, v20.16b, v17.16b
 	WORD $0x6eb21e14 // bit v20.16b, v16.16b, v18.16b
@@ -2650,21 +2716,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d8085b5 // str q21, [x13, #528]
+	WORD $0x3d8085d5 // str q21, [x14, #528]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d8095b5 // str q21, [x13, #592]
+	WORD $0x3d8095d5 // str q21, [x14, #592]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d80a5b5 // str q21, [x13, #656]
+	WORD $0x3d80a5d5 // str q21, [x14, #656]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d80b5b5 // str q21, [x13, #720]
+	WORD $0x3d80b5d5 // str q21, [x14, #720]
 	WORD $0x6f0c0554 // ushr v20.16b, v10.16b, #4
 	WORD $0x4e311e94 // and v20.16b, v20.16b, v17.16b
 	WORD $0x6f0e0615 // ushr v21.16b, v16.16b, #2
@@ -2674,21 +2740,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d80c5b5 // str q21, [x13, #784]
+	WORD $0x3d80c5d5 // str q21, [x14, #784]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d80d5b5 // str q21, [x13, #848]
+	WORD $0x3d80d5d5 // str q21, [x14, #848]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d80e5b5 // str q21, [x13, #912]
+	WORD $0x3d80e5d5 // str q21, [x14, #912]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x3d80f5b5 // str q21, [x13, #976]
+	WORD $0x3d80f5d5 // str q21, [x14, #976]
 	WORD $0x3dc0084b // ldr q11, [x2, #32]
 	WORD $0x3dc0184a // ldr q10, [x2, #96]
 	WORD $0x3dc02850 // ldr q16, [x2, #160]
@@ -2700,21 +2766,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d8009b5 // str q21, [x13, #32]
+	WORD $0x3d8009d5 // str q21, [x14, #32]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d8019b5 // str q21, [x13, #96]
+	WORD $0x3d8019d5 // str q21, [x14, #96]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d8029b5 // str q21, [x13, #160]
+	WORD $0x3d8029d5 // str q21, [x14, #160]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d8039b5 // str q21, [x13, #224]
+	WORD $0x3d8039d5 // str q21, [x14, #224]
 	WORD $0x4e311d54 // and v20.16b, v10.16b, v17.16b
 	WORD $0x4f0a5615 // shl v21.16b, v16.16b, #2
 	WORD $0x6eb21eb4 // bit v20.16b, v21.16b, v18.16b
@@ -2723,21 +2789,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d8049b5 // str q21, [x13, #288]
+	WORD $0x3d8049d5 // str q21, [x14, #288]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d8059b5 // str q21, [x13, #352]
+	WORD $0x3d8059d5 // str q21, [x14, #352]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d8069b5 // str q21, [x13, #416]
+	WORD $0x3d8069d5 // str q21, [x14, #416]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d8079b5 // str q21, [x13, #480]
+	WORD $0x3d8079d5 // str q21, [x14, #480]
 	WORD $0x6f0c0574 // ushr v20.16b, v11.16b, #4
 	WORD $0x4e311e94 // and v20.16b, v20.16b, v17.16b
 	WORD $0x6eb21e14 // bit v20.16b, v16.16b, v18.16b
@@ -2746,21 +2812,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d8089b5 // str q21, [x13, #544]
+	WORD $0x3d8089d5 // str q21, [x14, #544]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d8099b5 // str q21, [x13, #608]
+	WORD $0x3d8099d5 // str q21, [x14, #608]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d80a9b5 // str q21, [x13, #672]
+	WORD $0x3d80a9d5 // str q21, [x14, #672]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d80b9b5 // str q21, [x13, #736]
+	WORD $0x3d80b9d5 // str q21, [x14, #736]
 	WORD $0x6f0c0554 // ushr v20.16b, v10.16b, #4
 	WORD $0x4e311e94 // and v20.16b, v20.16b, v17.16b
 	WORD $0x6f0e0615 // ushr v21.16b, v16.16b, #2
@@ -2770,21 +2836,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d80c9b5 // str q21, [x13, #800]
+	WORD $0x3d80c9d5 // str q21, [x14, #800]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d80d9b5 // str q21, [x13, #864]
+	WORD $0x3d80d9d5 // str q21, [x14, #864]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d80e9b5 // str q21, [x13, #928]
+	WORD $0x3d80e9d5 // str q21, [x14, #928]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2edeb5 // fmul v21.4s, v21.4s, v14.4s
-	WORD $0x3d80f9b5 // str q21, [x13, #992]
+	WORD $0x3d80f9d5 // str q21, [x14, #992]
 	WORD $0x3dc00c4b // ldr q11, [x2, #48]
 	WORD $0x3dc01c4a // ldr q10, [x2, #112]
 	WORD $0x3dc02c50 // ldr q16, [x2, #176]
@@ -2796,21 +2862,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d800db5 // str q21, [x13, #48]
+	WORD $0x3d800dd5 // str q21, [x14, #48]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d801db5 // str q21, [x13, #112]
+	WORD $0x3d801dd5 // str q21, [x14, #112]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d802db5 // str q21, [x13, #176]
+	WORD $0x3d802dd5 // str q21, [x14, #176]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d803db5 // str q21, [x13, #240]
+	WORD $0x3d803dd5 // str q21, [x14, #240]
 	WORD $0x4e311d54 // and v20.16b, v10.16b, v17.16b
 	WORD $0x4f0a5615 // shl v21.16b, v16.16b, #2
 	WORD $0x6eb21eb4 // bit v20.16b, v21.16b, v18.16b
@@ -2819,21 +2885,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d804db5 // str q21, [x13, #304]
+	WORD $0x3d804dd5 // str q21, [x14, #304]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d805db5 // str q21, [x13, #368]
+	WORD $0x3d805dd5 // str q21, [x14, #368]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d806db5 // str q21, [x13, #432]
+	WORD $0x3d806dd5 // str q21, [x14, #432]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d807db5 // str q21, [x13, #496]
+	WORD $0x3d807dd5 // str q21, [x14, #496]
 	WORD $0x6f0c0574 // ushr v20.16b, v11.16b, #4
 	WORD $0x4e311e94 // and v20.16b, v20.16b, v17.16b
 	WORD $0x6eb21e14 // bit v20.16b, v16.16b, v18.16b
@@ -2842,21 +2908,21 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d808db5 // str q21, [x13, #560]
+	WORD $0x3d808dd5 // str q21, [x14, #560]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d809db5 // str q21, [x13, #624]
+	WORD $0x3d809dd5 // str q21, [x14, #624]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d80adb5 // str q21, [x13, #688]
+	WORD $0x3d80add5 // str q21, [x14, #688]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d80bdb5 // str q21, [x13, #752]
+	WORD $0x3d80bdd5 // str q21, [x14, #752]
 	WORD $0x6f0c0554 // ushr v20.16b, v10.16b, #4
 	WORD $0x4e311e94 // and v20.16b, v20.16b, v17.16b
 	WORD $0x6f0e0615 // ushr v21.16b, v16.16b, #2
@@ -2866,29 +2932,29 @@ loop2:
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d80cdb5 // str q21, [x13, #816]
+	WORD $0x3d80cdd5 // str q21, [x14, #816]
 	WORD $0x4f305695 // shl v21.4s, v20.4s, #16
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d80ddb5 // str q21, [x13, #880]
+	WORD $0x3d80ddd5 // str q21, [x14, #880]
 	WORD $0x4f285695 // shl v21.4s, v20.4s, #8
 	WORD $0x4f2806b5 // sshr v21.4s, v21.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d80edb5 // str q21, [x13, #944]
+	WORD $0x3d80edd5 // str q21, [x14, #944]
 	WORD $0x4f280695 // sshr v21.4s, v20.4s, #24
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x6e2fdeb5 // fmul v21.4s, v21.4s, v15.4s
-	WORD $0x3d80fdb5 // str q21, [x13, #1008]
-	WORD $0x3dc00173 // ldr q19, [x11]
-	WORD $0x3dc00572 // ldr q18, [x11, #16]
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00191 // ldr q17, [x12]
-	WORD $0x3dc00590 // ldr q16, [x12, #16]
-	WORD $0x3dc00994 // ldr q20, [x12, #32]
+	WORD $0x3d80fdd5 // str q21, [x14, #1008]
+	WORD $0x3dc00193 // ldr q19, [x12]
+	WORD $0x3dc00592 // ldr q18, [x12, #16]
+	WORD $0x3dc00995 // ldr q21, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c06aa // dup v10.4s, v21.s[3]
 	WORD $0x4e1406ab // dup v11.4s, v21.s[2]
 	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
@@ -2959,14 +3025,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
 	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc001aa // ldr q10, [x13]
+	WORD $0x3dc001ca // ldr q10, [x14]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcde2 // fmla v2.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc011aa // ldr q10, [x13, #64]
+	WORD $0x3dc011ca // ldr q10, [x14, #64]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
@@ -3043,14 +3109,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
 	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc005aa // ldr q10, [x13, #16]
+	WORD $0x3dc005ca // ldr q10, [x14, #16]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc015aa // ldr q10, [x13, #80]
+	WORD $0x3dc015ca // ldr q10, [x14, #80]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc3 // fmla v3.4s, v14.4s, v11.4s
@@ -3127,14 +3193,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
 	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	WORD $0x3dc009ca // ldr q10, [x14, #32]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcde4 // fmla v4.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
-	WORD $0x3dc019aa // ldr q10, [x13, #96]
+	WORD $0x3dc019ca // ldr q10, [x14, #96]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc4 // fmla v4.4s, v14.4s, v11.4s
@@ -3211,28 +3277,28 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
 	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc00daa // ldr q10, [x13, #48]
+	WORD $0x3dc00dca // ldr q10, [x14, #48]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcd85 // fmla v5.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcda9 // fmla v9.4s, v13.4s, v11.4s
-	WORD $0x3dc01daa // ldr q10, [x13, #112]
+	WORD $0x3dc01dca // ldr q10, [x14, #112]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcde9 // fmla v9.4s, v15.4s, v11.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00192 // ldr q18, [x12]
-	WORD $0x3dc00593 // ldr q19, [x12, #16]
-	WORD $0x3dc00995 // ldr q21, [x12, #32]
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc00994 // ldr q20, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b2 // ldr q18, [x13]
+	WORD $0x3dc005b3 // ldr q19, [x13, #16]
+	WORD $0x3dc009b5 // ldr q21, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c068a // dup v10.4s, v20.s[3]
 	WORD $0x4e14068b // dup v11.4s, v20.s[2]
 	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
@@ -3311,14 +3377,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
 	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc021aa // ldr q10, [x13, #128]
+	WORD $0x3dc021ca // ldr q10, [x14, #128]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcde2 // fmla v2.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc031aa // ldr q10, [x13, #192]
+	WORD $0x3dc031ca // ldr q10, [x14, #192]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
@@ -3403,14 +3469,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
 	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc025aa // ldr q10, [x13, #144]
+	WORD $0x3dc025ca // ldr q10, [x14, #144]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc035aa // ldr q10, [x13, #208]
+	WORD $0x3dc035ca // ldr q10, [x14, #208]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcdc3 // fmla v3.4s, v14.4s, v11.4s
@@ -3495,14 +3561,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
 	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc029aa // ldr q10, [x13, #160]
+	WORD $0x3dc029ca // ldr q10, [x14, #160]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcde4 // fmla v4.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
-	WORD $0x3dc039aa // ldr q10, [x13, #224]
+	WORD $0x3dc039ca // ldr q10, [x14, #224]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcdc4 // fmla v4.4s, v14.4s, v11.4s
@@ -3587,28 +3653,28 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
 	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc02daa // ldr q10, [x13, #176]
+	WORD $0x3dc02dca // ldr q10, [x14, #176]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcd85 // fmla v5.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcda9 // fmla v9.4s, v13.4s, v11.4s
-	WORD $0x3dc03daa // ldr q10, [x13, #240]
+	WORD $0x3dc03dca // ldr q10, [x14, #240]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcde9 // fmla v9.4s, v15.4s, v11.4s
-	WORD $0x3dc00173 // ldr q19, [x11]
-	WORD $0x3dc00572 // ldr q18, [x11, #16]
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00191 // ldr q17, [x12]
-	WORD $0x3dc00590 // ldr q16, [x12, #16]
-	WORD $0x3dc00994 // ldr q20, [x12, #32]
+	WORD $0x3dc00193 // ldr q19, [x12]
+	WORD $0x3dc00592 // ldr q18, [x12, #16]
+	WORD $0x3dc00995 // ldr q21, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c06aa // dup v10.4s, v21.s[3]
 	WORD $0x4e1406ab // dup v11.4s, v21.s[2]
 	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
@@ -3679,14 +3745,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
 	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc041aa // ldr q10, [x13, #256]
+	WORD $0x3dc041ca // ldr q10, [x14, #256]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcde2 // fmla v2.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc051aa // ldr q10, [x13, #320]
+	WORD $0x3dc051ca // ldr q10, [x14, #320]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
@@ -3763,14 +3829,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
 	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc045aa // ldr q10, [x13, #272]
+	WORD $0x3dc045ca // ldr q10, [x14, #272]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc055aa // ldr q10, [x13, #336]
+	WORD $0x3dc055ca // ldr q10, [x14, #336]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc3 // fmla v3.4s, v14.4s, v11.4s
@@ -3847,14 +3913,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
 	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc049aa // ldr q10, [x13, #288]
+	WORD $0x3dc049ca // ldr q10, [x14, #288]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcde4 // fmla v4.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
-	WORD $0x3dc059aa // ldr q10, [x13, #352]
+	WORD $0x3dc059ca // ldr q10, [x14, #352]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc4 // fmla v4.4s, v14.4s, v11.4s
@@ -3931,28 +3997,28 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
 	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc04daa // ldr q10, [x13, #304]
+	WORD $0x3dc04dca // ldr q10, [x14, #304]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcd85 // fmla v5.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcda9 // fmla v9.4s, v13.4s, v11.4s
-	WORD $0x3dc05daa // ldr q10, [x13, #368]
+	WORD $0x3dc05dca // ldr q10, [x14, #368]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcde9 // fmla v9.4s, v15.4s, v11.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00192 // ldr q18, [x12]
-	WORD $0x3dc00593 // ldr q19, [x12, #16]
-	WORD $0x3dc00995 // ldr q21, [x12, #32]
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc00994 // ldr q20, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b2 // ldr q18, [x13]
+	WORD $0x3dc005b3 // ldr q19, [x13, #16]
+	WORD $0x3dc009b5 // ldr q21, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c068a // dup v10.4s, v20.s[3]
 	WORD $0x4e14068b // dup v11.4s, v20.s[2]
 	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
@@ -4023,14 +4089,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
 	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc061aa // ldr q10, [x13, #384]
+	WORD $0x3dc061ca // ldr q10, [x14, #384]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcde2 // fmla v2.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc071aa // ldr q10, [x13, #448]
+	WORD $0x3dc071ca // ldr q10, [x14, #448]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
@@ -4107,14 +4173,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
 	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc065aa // ldr q10, [x13, #400]
+	WORD $0x3dc065ca // ldr q10, [x14, #400]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc075aa // ldr q10, [x13, #464]
+	WORD $0x3dc075ca // ldr q10, [x14, #464]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcdc3 // fmla v3.4s, v14.4s, v11.4s
@@ -4191,14 +4257,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
 	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc069aa // ldr q10, [x13, #416]
+	WORD $0x3dc069ca // ldr q10, [x14, #416]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcde4 // fmla v4.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
-	WORD $0x3dc079aa // ldr q10, [x13, #480]
+	WORD $0x3dc079ca // ldr q10, [x14, #480]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcdc4 // fmla v4.4s, v14.4s, v11.4s
@@ -4275,748 +4341,748 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
 	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc06daa // ldr q10, [x13, #432]
+	WORD $0x3dc06dca // ldr q10, [x14, #432]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcd85 // fmla v5.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcda9 // fmla v9.4s, v13.4s, v11.4s
-	WORD $0x3dc07daa // ldr q10, [x13, #496]
+	WORD $0x3dc07dca // ldr q10, [x14, #496]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcde9 // fmla v9.4s, v15.4s, v11.4s
-	WORD $0x3dc00173 // ldr q19, [x11]
-	WORD $0x3dc00572 // ldr q18, [x11, #16]
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00191 // ldr q17, [x12]
-	WORD $0x3dc00590 // ldr q16, [x12, #16]
-	WORD $0x3dc00994 // ldr q20, [x12, #32]
-	ADD $48, R12
-	WORD $0x4e1c06aa // dup v10.4s, v21.s[3]
-	WORD $0x4e1406ab // dup v11.4s, v21.s[2]
-	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
-	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
-	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
-	WORD $0x4eaa1d4f // orr v15.16b, v10.16b, v10.16b
-	WORD $0x4eab1d6e // orr v14.16b, v11.16b, v11.16b
-	WORD $0x4e1c068b // dup v11.4s, v20.s[3]
-	WORD $0x4e14068a // dup v10.4s, v20.s[2]
-	WORD $0x6eab854a // sub v10.4s, v10.4s, v11.4s
-	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
-	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
-	WORD $0x4eab1d6d // orr v13.16b, v11.16b, v11.16b
-	WORD $0x4eaa1d4c // orr v12.16b, v10.16b, v10.16b
-	WORD $0x3dc1304a // ldr q10, [x2, #1216]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0304b // ldr q11, [x2, #192]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f93e14f // sdot v15.4s, v10.16b, v19.4b[0]
-	WORD $0x4f91e14d // sdot v13.4s, v10.16b, v17.4b[0]
-	WORD $0x3dc1404a // ldr q10, [x2, #1280]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0404b // ldr q11, [x2, #256]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb3e14f // sdot v15.4s, v10.16b, v19.4b[1]
-	WORD $0x4fb1e14d // sdot v13.4s, v10.16b, v17.4b[1]
-	WORD $0x3dc1504a // ldr q10, [x2, #1344]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0504b // ldr q11, [x2, #320]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f93e94f // sdot v15.4s, v10.16b, v19.4b[2]
-	WORD $0x4f91e94d // sdot v13.4s, v10.16b, v17.4b[2]
-	WORD $0x3dc1604a // ldr q10, [x2, #1408]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0604b // ldr q11, [x2, #384]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
-	WORD $0x4fb1e94d // sdot v13.4s, v10.16b, v17.4b[3]
-	WORD $0x3dc1704a // ldr q10, [x2, #1472]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0704b // ldr q11, [x2, #448]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f92e14e // sdot v14.4s, v10.16b, v18.4b[0]
-	WORD $0x4f90e14c // sdot v12.4s, v10.16b, v16.4b[0]
-	WORD $0x3dc1804a // ldr q10, [x2, #1536]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0804b // ldr q11, [x2, #512]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb2e14e // sdot v14.4s, v10.16b, v18.4b[1]
-	WORD $0x4fb0e14c // sdot v12.4s, v10.16b, v16.4b[1]
-	WORD $0x3dc1904a // ldr q10, [x2, #1600]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0904b // ldr q11, [x2, #576]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f92e94e // sdot v14.4s, v10.16b, v18.4b[2]
-	WORD $0x4f90e94c // sdot v12.4s, v10.16b, v16.4b[2]
-	WORD $0x3dc1a04a // ldr q10, [x2, #1664]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0a04b // ldr q11, [x2, #640]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
-	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc081aa // ldr q10, [x13, #512]
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
-	WORD $0x4e2bcde2 // fmla v2.4s, v15.4s, v11.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
-	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc091aa // ldr q10, [x13, #576]
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
-	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
-	WORD $0x4e2bcd86 // fmla v6.4s, v12.4s, v11.4s
-	WORD $0x4e1c06aa // dup v10.4s, v21.s[3]
-	WORD $0x4e1406ab // dup v11.4s, v21.s[2]
-	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
-	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
-	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
-	WORD $0x4eaa1d4c // orr v12.16b, v10.16b, v10.16b
-	WORD $0x4eab1d6e // orr v14.16b, v11.16b, v11.16b
-	WORD $0x4e1c068b // dup v11.4s, v20.s[3]
-	WORD $0x4e14068a // dup v10.4s, v20.s[2]
-	WORD $0x6eab854a // sub v10.4s, v10.4s, v11.4s
-	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
-	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
-	WORD $0x4eab1d6d // orr v13.16b, v11.16b, v11.16b
-	WORD $0x4eaa1d4f // orr v15.16b, v10.16b, v10.16b
-	WORD $0x3dc1344a // ldr q10, [x2, #1232]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0344b // ldr q11, [x2, #208]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f93e14c // sdot v12.4s, v10.16b, v19.4b[0]
-	WORD $0x4f91e14d // sdot v13.4s, v10.16b, v17.4b[0]
-	WORD $0x3dc1444a // ldr q10, [x2, #1296]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0444b // ldr q11, [x2, #272]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb3e14c // sdot v12.4s, v10.16b, v19.4b[1]
-	WORD $0x4fb1e14d // sdot v13.4s, v10.16b, v17.4b[1]
-	WORD $0x3dc1544a // ldr q10, [x2, #1360]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0544b // ldr q11, [x2, #336]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f93e94c // sdot v12.4s, v10.16b, v19.4b[2]
-	WORD $0x4f91e94d // sdot v13.4s, v10.16b, v17.4b[2]
-	WORD $0x3dc1644a // ldr q10, [x2, #1424]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0644b // ldr q11, [x2, #400]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
-	WORD $0x4fb1e94d // sdot v13.4s, v10.16b, v17.4b[3]
-	WORD $0x3dc1744a // ldr q10, [x2, #1488]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0744b // ldr q11, [x2, #464]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f92e14e // sdot v14.4s, v10.16b, v18.4b[0]
-	WORD $0x4f90e14f // sdot v15.4s, v10.16b, v16.4b[0]
-	WORD $0x3dc1844a // ldr q10, [x2, #1552]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0844b // ldr q11, [x2, #528]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb2e14e // sdot v14.4s, v10.16b, v18.4b[1]
-	WORD $0x4fb0e14f // sdot v15.4s, v10.16b, v16.4b[1]
-	WORD $0x3dc1944a // ldr q10, [x2, #1616]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0944b // ldr q11, [x2, #592]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f92e94e // sdot v14.4s, v10.16b, v18.4b[2]
-	WORD $0x4f90e94f // sdot v15.4s, v10.16b, v16.4b[2]
-	WORD $0x3dc1a44a // ldr q10, [x2, #1680]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0a44b // ldr q11, [x2, #656]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
-	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc085aa // ldr q10, [x13, #528]
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
-	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
-	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc095aa // ldr q10, [x13, #592]
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
-	WORD $0x4e2bcdc3 // fmla v3.4s, v14.4s, v11.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
-	WORD $0x4e2bcde7 // fmla v7.4s, v15.4s, v11.4s
-	WORD $0x4e1c06aa // dup v10.4s, v21.s[3]
-	WORD $0x4e1406ab // dup v11.4s, v21.s[2]
-	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
-	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
-	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
-	WORD $0x4eaa1d4f // orr v15.16b, v10.16b, v10.16b
-	WORD $0x4eab1d6e // orr v14.16b, v11.16b, v11.16b
-	WORD $0x4e1c068b // dup v11.4s, v20.s[3]
-	WORD $0x4e14068a // dup v10.4s, v20.s[2]
-	WORD $0x6eab854a // sub v10.4s, v10.4s, v11.4s
-	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
-	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
-	WORD $0x4eab1d6d // orr v13.16b, v11.16b, v11.16b
-	WORD $0x4eaa1d4c // orr v12.16b, v10.16b, v10.16b
-	WORD $0x3dc1384a // ldr q10, [x2, #1248]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0384b // ldr q11, [x2, #224]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f93e14f // sdot v15.4s, v10.16b, v19.4b[0]
-	WORD $0x4f91e14d // sdot v13.4s, v10.16b, v17.4b[0]
-	WORD $0x3dc1484a // ldr q10, [x2, #1312]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0484b // ldr q11, [x2, #288]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb3e14f // sdot v15.4s, v10.16b, v19.4b[1]
-	WORD $0x4fb1e14d // sdot v13.4s, v10.16b, v17.4b[1]
-	WORD $0x3dc1584a // ldr q10, [x2, #1376]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0584b // ldr q11, [x2, #352]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f93e94f // sdot v15.4s, v10.16b, v19.4b[2]
-	WORD $0x4f91e94d // sdot v13.4s, v10.16b, v17.4b[2]
-	WORD $0x3dc1684a // ldr q10, [x2, #1440]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0684b // ldr q11, [x2, #416]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
-	WORD $0x4fb1e94d // sdot v13.4s, v10.16b, v17.4b[3]
-	WORD $0x3dc1784a // ldr q10, [x2, #1504]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0784b // ldr q11, [x2, #480]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f92e14e // sdot v14.4s, v10.16b, v18.4b[0]
-	WORD $0x4f90e14c // sdot v12.4s, v10.16b, v16.4b[0]
-	WORD $0x3dc1884a // ldr q10, [x2, #1568]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0884b // ldr q11, [x2, #544]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb2e14e // sdot v14.4s, v10.16b, v18.4b[1]
-	WORD $0x4fb0e14c // sdot v12.4s, v10.16b, v16.4b[1]
-	WORD $0x3dc1984a // ldr q10, [x2, #1632]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0984b // ldr q11, [x2, #608]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f92e94e // sdot v14.4s, v10.16b, v18.4b[2]
-	WORD $0x4f90e94c // sdot v12.4s, v10.16b, v16.4b[2]
-	WORD $0x3dc1a84a // ldr q10, [x2, #1696]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0a84b // ldr q11, [x2, #672]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
-	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc089aa // ldr q10, [x13, #544]
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
-	WORD $0x4e2bcde4 // fmla v4.4s, v15.4s, v11.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
-	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
-	WORD $0x3dc099aa // ldr q10, [x13, #608]
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
-	WORD $0x4e2bcdc4 // fmla v4.4s, v14.4s, v11.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
-	WORD $0x4e2bcd88 // fmla v8.4s, v12.4s, v11.4s
-	WORD $0x4e1c06aa // dup v10.4s, v21.s[3]
-	WORD $0x4e1406ab // dup v11.4s, v21.s[2]
-	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
-	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
-	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
-	WORD $0x4eaa1d4c // orr v12.16b, v10.16b, v10.16b
-	WORD $0x4eab1d6e // orr v14.16b, v11.16b, v11.16b
-	WORD $0x4e1c068b // dup v11.4s, v20.s[3]
-	WORD $0x4e14068a // dup v10.4s, v20.s[2]
-	WORD $0x6eab854a // sub v10.4s, v10.4s, v11.4s
-	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
-	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
-	WORD $0x4eab1d6d // orr v13.16b, v11.16b, v11.16b
-	WORD $0x4eaa1d4f // orr v15.16b, v10.16b, v10.16b
-	WORD $0x3dc13c4a // ldr q10, [x2, #1264]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc03c4b // ldr q11, [x2, #240]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f93e14c // sdot v12.4s, v10.16b, v19.4b[0]
-	WORD $0x4f91e14d // sdot v13.4s, v10.16b, v17.4b[0]
-	WORD $0x3dc14c4a // ldr q10, [x2, #1328]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc04c4b // ldr q11, [x2, #304]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb3e14c // sdot v12.4s, v10.16b, v19.4b[1]
-	WORD $0x4fb1e14d // sdot v13.4s, v10.16b, v17.4b[1]
-	WORD $0x3dc15c4a // ldr q10, [x2, #1392]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc05c4b // ldr q11, [x2, #368]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f93e94c // sdot v12.4s, v10.16b, v19.4b[2]
-	WORD $0x4f91e94d // sdot v13.4s, v10.16b, v17.4b[2]
-	WORD $0x3dc16c4a // ldr q10, [x2, #1456]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc06c4b // ldr q11, [x2, #432]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
-	WORD $0x4fb1e94d // sdot v13.4s, v10.16b, v17.4b[3]
-	WORD $0x3dc17c4a // ldr q10, [x2, #1520]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc07c4b // ldr q11, [x2, #496]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f92e14e // sdot v14.4s, v10.16b, v18.4b[0]
-	WORD $0x4f90e14f // sdot v15.4s, v10.16b, v16.4b[0]
-	WORD $0x3dc18c4a // ldr q10, [x2, #1584]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc08c4b // ldr q11, [x2, #560]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb2e14e // sdot v14.4s, v10.16b, v18.4b[1]
-	WORD $0x4fb0e14f // sdot v15.4s, v10.16b, v16.4b[1]
-	WORD $0x3dc19c4a // ldr q10, [x2, #1648]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc09c4b // ldr q11, [x2, #624]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f92e94e // sdot v14.4s, v10.16b, v18.4b[2]
-	WORD $0x4f90e94f // sdot v15.4s, v10.16b, v16.4b[2]
-	WORD $0x3dc1ac4a // ldr q10, [x2, #1712]
-	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
-	WORD $0x3dc0ac4b // ldr q11, [x2, #688]
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
-	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc08daa // ldr q10, [x13, #560]
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
-	WORD $0x4e2bcd85 // fmla v5.4s, v12.4s, v11.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
-	WORD $0x4e2bcda9 // fmla v9.4s, v13.4s, v11.4s
-	WORD $0x3dc09daa // ldr q10, [x13, #624]
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
-	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
-	WORD $0x4e2bcde9 // fmla v9.4s, v15.4s, v11.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00192 // ldr q18, [x12]
-	WORD $0x3dc00593 // ldr q19, [x12, #16]
+	WORD $0x3dc00193 // ldr q19, [x12]
+	WORD $0x3dc00592 // ldr q18, [x12, #16]
 	WORD $0x3dc00995 // ldr q21, [x12, #32]
 	ADD $48, R12
-	WORD $0x4e1c068a // dup v10.4s, v20.s[3]
-	WORD $0x4e14068b // dup v11.4s, v20.s[2]
+	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	ADD $48, R13
+	WORD $0x4e1c06aa // dup v10.4s, v21.s[3]
+	WORD $0x4e1406ab // dup v11.4s, v21.s[2]
 	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
 	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
 	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
 	WORD $0x4eaa1d4f // orr v15.16b, v10.16b, v10.16b
 	WORD $0x4eab1d6e // orr v14.16b, v11.16b, v11.16b
-	WORD $0x4e1c06ab // dup v11.4s, v21.s[3]
-	WORD $0x4e1406aa // dup v10.4s, v21.s[2]
+	WORD $0x4e1c068b // dup v11.4s, v20.s[3]
+	WORD $0x4e14068a // dup v10.4s, v20.s[2]
 	WORD $0x6eab854a // sub v10.4s, v10.4s, v11.4s
 	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
 	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
 	WORD $0x4eab1d6d // orr v13.16b, v11.16b, v11.16b
 	WORD $0x4eaa1d4c // orr v12.16b, v10.16b, v10.16b
 	WORD $0x3dc1304a // ldr q10, [x2, #1216]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0304b // ldr q11, [x2, #192]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f90e14f // sdot v15.4s, v10.16b, v16.4b[0]
-	WORD $0x4f92e14d // sdot v13.4s, v10.16b, v18.4b[0]
+	WORD $0x4f93e14f // sdot v15.4s, v10.16b, v19.4b[0]
+	WORD $0x4f91e14d // sdot v13.4s, v10.16b, v17.4b[0]
 	WORD $0x3dc1404a // ldr q10, [x2, #1280]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0404b // ldr q11, [x2, #256]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb0e14f // sdot v15.4s, v10.16b, v16.4b[1]
-	WORD $0x4fb2e14d // sdot v13.4s, v10.16b, v18.4b[1]
+	WORD $0x4fb3e14f // sdot v15.4s, v10.16b, v19.4b[1]
+	WORD $0x4fb1e14d // sdot v13.4s, v10.16b, v17.4b[1]
 	WORD $0x3dc1504a // ldr q10, [x2, #1344]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0504b // ldr q11, [x2, #320]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f90e94f // sdot v15.4s, v10.16b, v16.4b[2]
-	WORD $0x4f92e94d // sdot v13.4s, v10.16b, v18.4b[2]
+	WORD $0x4f93e94f // sdot v15.4s, v10.16b, v19.4b[2]
+	WORD $0x4f91e94d // sdot v13.4s, v10.16b, v17.4b[2]
 	WORD $0x3dc1604a // ldr q10, [x2, #1408]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0604b // ldr q11, [x2, #384]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
-	WORD $0x4fb2e94d // sdot v13.4s, v10.16b, v18.4b[3]
+	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
+	WORD $0x4fb1e94d // sdot v13.4s, v10.16b, v17.4b[3]
 	WORD $0x3dc1704a // ldr q10, [x2, #1472]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0704b // ldr q11, [x2, #448]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f91e14e // sdot v14.4s, v10.16b, v17.4b[0]
-	WORD $0x4f93e14c // sdot v12.4s, v10.16b, v19.4b[0]
+	WORD $0x4f92e14e // sdot v14.4s, v10.16b, v18.4b[0]
+	WORD $0x4f90e14c // sdot v12.4s, v10.16b, v16.4b[0]
 	WORD $0x3dc1804a // ldr q10, [x2, #1536]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0804b // ldr q11, [x2, #512]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb1e14e // sdot v14.4s, v10.16b, v17.4b[1]
-	WORD $0x4fb3e14c // sdot v12.4s, v10.16b, v19.4b[1]
+	WORD $0x4fb2e14e // sdot v14.4s, v10.16b, v18.4b[1]
+	WORD $0x4fb0e14c // sdot v12.4s, v10.16b, v16.4b[1]
 	WORD $0x3dc1904a // ldr q10, [x2, #1600]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0904b // ldr q11, [x2, #576]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f91e94e // sdot v14.4s, v10.16b, v17.4b[2]
-	WORD $0x4f93e94c // sdot v12.4s, v10.16b, v19.4b[2]
+	WORD $0x4f92e94e // sdot v14.4s, v10.16b, v18.4b[2]
+	WORD $0x4f90e94c // sdot v12.4s, v10.16b, v16.4b[2]
 	WORD $0x3dc1a04a // ldr q10, [x2, #1664]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0a04b // ldr q11, [x2, #640]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
-	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc0a1aa // ldr q10, [x13, #640]
+	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
+	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
+	WORD $0x3dc081ca // ldr q10, [x14, #512]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcde2 // fmla v2.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
-	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc0b1aa // ldr q10, [x13, #704]
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
+	WORD $0x3dc091ca // ldr q10, [x14, #576]
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
+	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcd86 // fmla v6.4s, v12.4s, v11.4s
-	WORD $0x4e1c068a // dup v10.4s, v20.s[3]
-	WORD $0x4e14068b // dup v11.4s, v20.s[2]
+	WORD $0x4e1c06aa // dup v10.4s, v21.s[3]
+	WORD $0x4e1406ab // dup v11.4s, v21.s[2]
 	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
 	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
 	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
 	WORD $0x4eaa1d4c // orr v12.16b, v10.16b, v10.16b
 	WORD $0x4eab1d6e // orr v14.16b, v11.16b, v11.16b
-	WORD $0x4e1c06ab // dup v11.4s, v21.s[3]
-	WORD $0x4e1406aa // dup v10.4s, v21.s[2]
+	WORD $0x4e1c068b // dup v11.4s, v20.s[3]
+	WORD $0x4e14068a // dup v10.4s, v20.s[2]
 	WORD $0x6eab854a // sub v10.4s, v10.4s, v11.4s
 	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
 	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
 	WORD $0x4eab1d6d // orr v13.16b, v11.16b, v11.16b
 	WORD $0x4eaa1d4f // orr v15.16b, v10.16b, v10.16b
 	WORD $0x3dc1344a // ldr q10, [x2, #1232]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0344b // ldr q11, [x2, #208]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f90e14c // sdot v12.4s, v10.16b, v16.4b[0]
-	WORD $0x4f92e14d // sdot v13.4s, v10.16b, v18.4b[0]
+	WORD $0x4f93e14c // sdot v12.4s, v10.16b, v19.4b[0]
+	WORD $0x4f91e14d // sdot v13.4s, v10.16b, v17.4b[0]
 	WORD $0x3dc1444a // ldr q10, [x2, #1296]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0444b // ldr q11, [x2, #272]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb0e14c // sdot v12.4s, v10.16b, v16.4b[1]
-	WORD $0x4fb2e14d // sdot v13.4s, v10.16b, v18.4b[1]
+	WORD $0x4fb3e14c // sdot v12.4s, v10.16b, v19.4b[1]
+	WORD $0x4fb1e14d // sdot v13.4s, v10.16b, v17.4b[1]
 	WORD $0x3dc1544a // ldr q10, [x2, #1360]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0544b // ldr q11, [x2, #336]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f90e94c // sdot v12.4s, v10.16b, v16.4b[2]
-	WORD $0x4f92e94d // sdot v13.4s, v10.16b, v18.4b[2]
+	WORD $0x4f93e94c // sdot v12.4s, v10.16b, v19.4b[2]
+	WORD $0x4f91e94d // sdot v13.4s, v10.16b, v17.4b[2]
 	WORD $0x3dc1644a // ldr q10, [x2, #1424]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0644b // ldr q11, [x2, #400]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
-	WORD $0x4fb2e94d // sdot v13.4s, v10.16b, v18.4b[3]
+	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
+	WORD $0x4fb1e94d // sdot v13.4s, v10.16b, v17.4b[3]
 	WORD $0x3dc1744a // ldr q10, [x2, #1488]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0744b // ldr q11, [x2, #464]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f91e14e // sdot v14.4s, v10.16b, v17.4b[0]
-	WORD $0x4f93e14f // sdot v15.4s, v10.16b, v19.4b[0]
+	WORD $0x4f92e14e // sdot v14.4s, v10.16b, v18.4b[0]
+	WORD $0x4f90e14f // sdot v15.4s, v10.16b, v16.4b[0]
 	WORD $0x3dc1844a // ldr q10, [x2, #1552]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0844b // ldr q11, [x2, #528]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb1e14e // sdot v14.4s, v10.16b, v17.4b[1]
-	WORD $0x4fb3e14f // sdot v15.4s, v10.16b, v19.4b[1]
+	WORD $0x4fb2e14e // sdot v14.4s, v10.16b, v18.4b[1]
+	WORD $0x4fb0e14f // sdot v15.4s, v10.16b, v16.4b[1]
 	WORD $0x3dc1944a // ldr q10, [x2, #1616]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0944b // ldr q11, [x2, #592]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f91e94e // sdot v14.4s, v10.16b, v17.4b[2]
-	WORD $0x4f93e94f // sdot v15.4s, v10.16b, v19.4b[2]
+	WORD $0x4f92e94e // sdot v14.4s, v10.16b, v18.4b[2]
+	WORD $0x4f90e94f // sdot v15.4s, v10.16b, v16.4b[2]
 	WORD $0x3dc1a44a // ldr q10, [x2, #1680]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0a44b // ldr q11, [x2, #656]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
-	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc0a5aa // ldr q10, [x13, #656]
+	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
+	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
+	WORD $0x3dc085ca // ldr q10, [x14, #528]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
-	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc0b5aa // ldr q10, [x13, #720]
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
+	WORD $0x3dc095ca // ldr q10, [x14, #592]
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc3 // fmla v3.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
+	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcde7 // fmla v7.4s, v15.4s, v11.4s
-	WORD $0x4e1c068a // dup v10.4s, v20.s[3]
-	WORD $0x4e14068b // dup v11.4s, v20.s[2]
+	WORD $0x4e1c06aa // dup v10.4s, v21.s[3]
+	WORD $0x4e1406ab // dup v11.4s, v21.s[2]
 	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
 	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
 	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
 	WORD $0x4eaa1d4f // orr v15.16b, v10.16b, v10.16b
 	WORD $0x4eab1d6e // orr v14.16b, v11.16b, v11.16b
-	WORD $0x4e1c06ab // dup v11.4s, v21.s[3]
-	WORD $0x4e1406aa // dup v10.4s, v21.s[2]
+	WORD $0x4e1c068b // dup v11.4s, v20.s[3]
+	WORD $0x4e14068a // dup v10.4s, v20.s[2]
 	WORD $0x6eab854a // sub v10.4s, v10.4s, v11.4s
 	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
 	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
 	WORD $0x4eab1d6d // orr v13.16b, v11.16b, v11.16b
 	WORD $0x4eaa1d4c // orr v12.16b, v10.16b, v10.16b
 	WORD $0x3dc1384a // ldr q10, [x2, #1248]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0384b // ldr q11, [x2, #224]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f90e14f // sdot v15.4s, v10.16b, v16.4b[0]
-	WORD $0x4f92e14d // sdot v13.4s, v10.16b, v18.4b[0]
+	WORD $0x4f93e14f // sdot v15.4s, v10.16b, v19.4b[0]
+	WORD $0x4f91e14d // sdot v13.4s, v10.16b, v17.4b[0]
 	WORD $0x3dc1484a // ldr q10, [x2, #1312]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0484b // ldr q11, [x2, #288]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb0e14f // sdot v15.4s, v10.16b, v16.4b[1]
-	WORD $0x4fb2e14d // sdot v13.4s, v10.16b, v18.4b[1]
+	WORD $0x4fb3e14f // sdot v15.4s, v10.16b, v19.4b[1]
+	WORD $0x4fb1e14d // sdot v13.4s, v10.16b, v17.4b[1]
 	WORD $0x3dc1584a // ldr q10, [x2, #1376]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0584b // ldr q11, [x2, #352]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f90e94f // sdot v15.4s, v10.16b, v16.4b[2]
-	WORD $0x4f92e94d // sdot v13.4s, v10.16b, v18.4b[2]
+	WORD $0x4f93e94f // sdot v15.4s, v10.16b, v19.4b[2]
+	WORD $0x4f91e94d // sdot v13.4s, v10.16b, v17.4b[2]
 	WORD $0x3dc1684a // ldr q10, [x2, #1440]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0684b // ldr q11, [x2, #416]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
-	WORD $0x4fb2e94d // sdot v13.4s, v10.16b, v18.4b[3]
+	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
+	WORD $0x4fb1e94d // sdot v13.4s, v10.16b, v17.4b[3]
 	WORD $0x3dc1784a // ldr q10, [x2, #1504]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0784b // ldr q11, [x2, #480]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f91e14e // sdot v14.4s, v10.16b, v17.4b[0]
-	WORD $0x4f93e14c // sdot v12.4s, v10.16b, v19.4b[0]
+	WORD $0x4f92e14e // sdot v14.4s, v10.16b, v18.4b[0]
+	WORD $0x4f90e14c // sdot v12.4s, v10.16b, v16.4b[0]
 	WORD $0x3dc1884a // ldr q10, [x2, #1568]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0884b // ldr q11, [x2, #544]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb1e14e // sdot v14.4s, v10.16b, v17.4b[1]
-	WORD $0x4fb3e14c // sdot v12.4s, v10.16b, v19.4b[1]
+	WORD $0x4fb2e14e // sdot v14.4s, v10.16b, v18.4b[1]
+	WORD $0x4fb0e14c // sdot v12.4s, v10.16b, v16.4b[1]
 	WORD $0x3dc1984a // ldr q10, [x2, #1632]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0984b // ldr q11, [x2, #608]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f91e94e // sdot v14.4s, v10.16b, v17.4b[2]
-	WORD $0x4f93e94c // sdot v12.4s, v10.16b, v19.4b[2]
+	WORD $0x4f92e94e // sdot v14.4s, v10.16b, v18.4b[2]
+	WORD $0x4f90e94c // sdot v12.4s, v10.16b, v16.4b[2]
 	WORD $0x3dc1a84a // ldr q10, [x2, #1696]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0a84b // ldr q11, [x2, #672]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
-	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc0a9aa // ldr q10, [x13, #672]
+	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
+	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
+	WORD $0x3dc089ca // ldr q10, [x14, #544]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcde4 // fmla v4.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
-	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
-	WORD $0x3dc0b9aa // ldr q10, [x13, #736]
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
+	WORD $0x3dc099ca // ldr q10, [x14, #608]
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc4 // fmla v4.4s, v14.4s, v11.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
+	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcd88 // fmla v8.4s, v12.4s, v11.4s
-	WORD $0x4e1c068a // dup v10.4s, v20.s[3]
-	WORD $0x4e14068b // dup v11.4s, v20.s[2]
+	WORD $0x4e1c06aa // dup v10.4s, v21.s[3]
+	WORD $0x4e1406ab // dup v11.4s, v21.s[2]
 	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
 	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
 	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
 	WORD $0x4eaa1d4c // orr v12.16b, v10.16b, v10.16b
 	WORD $0x4eab1d6e // orr v14.16b, v11.16b, v11.16b
-	WORD $0x4e1c06ab // dup v11.4s, v21.s[3]
-	WORD $0x4e1406aa // dup v10.4s, v21.s[2]
+	WORD $0x4e1c068b // dup v11.4s, v20.s[3]
+	WORD $0x4e14068a // dup v10.4s, v20.s[2]
 	WORD $0x6eab854a // sub v10.4s, v10.4s, v11.4s
 	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
 	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
 	WORD $0x4eab1d6d // orr v13.16b, v11.16b, v11.16b
 	WORD $0x4eaa1d4f // orr v15.16b, v10.16b, v10.16b
 	WORD $0x3dc13c4a // ldr q10, [x2, #1264]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc03c4b // ldr q11, [x2, #240]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f90e14c // sdot v12.4s, v10.16b, v16.4b[0]
-	WORD $0x4f92e14d // sdot v13.4s, v10.16b, v18.4b[0]
+	WORD $0x4f93e14c // sdot v12.4s, v10.16b, v19.4b[0]
+	WORD $0x4f91e14d // sdot v13.4s, v10.16b, v17.4b[0]
 	WORD $0x3dc14c4a // ldr q10, [x2, #1328]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc04c4b // ldr q11, [x2, #304]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb0e14c // sdot v12.4s, v10.16b, v16.4b[1]
-	WORD $0x4fb2e14d // sdot v13.4s, v10.16b, v18.4b[1]
+	WORD $0x4fb3e14c // sdot v12.4s, v10.16b, v19.4b[1]
+	WORD $0x4fb1e14d // sdot v13.4s, v10.16b, v17.4b[1]
 	WORD $0x3dc15c4a // ldr q10, [x2, #1392]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc05c4b // ldr q11, [x2, #368]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f90e94c // sdot v12.4s, v10.16b, v16.4b[2]
-	WORD $0x4f92e94d // sdot v13.4s, v10.16b, v18.4b[2]
+	WORD $0x4f93e94c // sdot v12.4s, v10.16b, v19.4b[2]
+	WORD $0x4f91e94d // sdot v13.4s, v10.16b, v17.4b[2]
 	WORD $0x3dc16c4a // ldr q10, [x2, #1456]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc06c4b // ldr q11, [x2, #432]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
-	WORD $0x4fb2e94d // sdot v13.4s, v10.16b, v18.4b[3]
+	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
+	WORD $0x4fb1e94d // sdot v13.4s, v10.16b, v17.4b[3]
 	WORD $0x3dc17c4a // ldr q10, [x2, #1520]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc07c4b // ldr q11, [x2, #496]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f91e14e // sdot v14.4s, v10.16b, v17.4b[0]
-	WORD $0x4f93e14f // sdot v15.4s, v10.16b, v19.4b[0]
+	WORD $0x4f92e14e // sdot v14.4s, v10.16b, v18.4b[0]
+	WORD $0x4f90e14f // sdot v15.4s, v10.16b, v16.4b[0]
 	WORD $0x3dc18c4a // ldr q10, [x2, #1584]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc08c4b // ldr q11, [x2, #560]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb1e14e // sdot v14.4s, v10.16b, v17.4b[1]
-	WORD $0x4fb3e14f // sdot v15.4s, v10.16b, v19.4b[1]
+	WORD $0x4fb2e14e // sdot v14.4s, v10.16b, v18.4b[1]
+	WORD $0x4fb0e14f // sdot v15.4s, v10.16b, v16.4b[1]
 	WORD $0x3dc19c4a // ldr q10, [x2, #1648]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc09c4b // ldr q11, [x2, #624]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4f91e94e // sdot v14.4s, v10.16b, v17.4b[2]
-	WORD $0x4f93e94f // sdot v15.4s, v10.16b, v19.4b[2]
+	WORD $0x4f92e94e // sdot v14.4s, v10.16b, v18.4b[2]
+	WORD $0x4f90e94f // sdot v15.4s, v10.16b, v16.4b[2]
 	WORD $0x3dc1ac4a // ldr q10, [x2, #1712]
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x3dc0ac4b // ldr q11, [x2, #688]
-	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
-	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
-	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc0adaa // ldr q10, [x13, #688]
+	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
+	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
+	WORD $0x3dc08dca // ldr q10, [x14, #560]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcd85 // fmla v5.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
-	WORD $0x4e2bcda9 // fmla v9.4s, v13.4s, v11.4s
-	WORD $0x3dc0bdaa // ldr q10, [x13, #752]
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4e2bcda9 // fmla v9.4s, v13.4s, v11.4s
+	WORD $0x3dc09dca // ldr q10, [x14, #624]
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
+	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcde9 // fmla v9.4s, v15.4s, v11.4s
-	WORD $0x3dc00173 // ldr q19, [x11]
-	WORD $0x3dc00572 // ldr q18, [x11, #16]
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00191 // ldr q17, [x12]
-	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
 	WORD $0x3dc00994 // ldr q20, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b2 // ldr q18, [x13]
+	WORD $0x3dc005b3 // ldr q19, [x13, #16]
+	WORD $0x3dc009b5 // ldr q21, [x13, #32]
+	ADD $48, R13
+	WORD $0x4e1c068a // dup v10.4s, v20.s[3]
+	WORD $0x4e14068b // dup v11.4s, v20.s[2]
+	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
+	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
+	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
+	WORD $0x4eaa1d4f // orr v15.16b, v10.16b, v10.16b
+	WORD $0x4eab1d6e // orr v14.16b, v11.16b, v11.16b
+	WORD $0x4e1c06ab // dup v11.4s, v21.s[3]
+	WORD $0x4e1406aa // dup v10.4s, v21.s[2]
+	WORD $0x6eab854a // sub v10.4s, v10.4s, v11.4s
+	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
+	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
+	WORD $0x4eab1d6d // orr v13.16b, v11.16b, v11.16b
+	WORD $0x4eaa1d4c // orr v12.16b, v10.16b, v10.16b
+	WORD $0x3dc1304a // ldr q10, [x2, #1216]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0304b // ldr q11, [x2, #192]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f90e14f // sdot v15.4s, v10.16b, v16.4b[0]
+	WORD $0x4f92e14d // sdot v13.4s, v10.16b, v18.4b[0]
+	WORD $0x3dc1404a // ldr q10, [x2, #1280]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0404b // ldr q11, [x2, #256]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb0e14f // sdot v15.4s, v10.16b, v16.4b[1]
+	WORD $0x4fb2e14d // sdot v13.4s, v10.16b, v18.4b[1]
+	WORD $0x3dc1504a // ldr q10, [x2, #1344]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0504b // ldr q11, [x2, #320]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f90e94f // sdot v15.4s, v10.16b, v16.4b[2]
+	WORD $0x4f92e94d // sdot v13.4s, v10.16b, v18.4b[2]
+	WORD $0x3dc1604a // ldr q10, [x2, #1408]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0604b // ldr q11, [x2, #384]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
+	WORD $0x4fb2e94d // sdot v13.4s, v10.16b, v18.4b[3]
+	WORD $0x3dc1704a // ldr q10, [x2, #1472]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0704b // ldr q11, [x2, #448]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f91e14e // sdot v14.4s, v10.16b, v17.4b[0]
+	WORD $0x4f93e14c // sdot v12.4s, v10.16b, v19.4b[0]
+	WORD $0x3dc1804a // ldr q10, [x2, #1536]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0804b // ldr q11, [x2, #512]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb1e14e // sdot v14.4s, v10.16b, v17.4b[1]
+	WORD $0x4fb3e14c // sdot v12.4s, v10.16b, v19.4b[1]
+	WORD $0x3dc1904a // ldr q10, [x2, #1600]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0904b // ldr q11, [x2, #576]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f91e94e // sdot v14.4s, v10.16b, v17.4b[2]
+	WORD $0x4f93e94c // sdot v12.4s, v10.16b, v19.4b[2]
+	WORD $0x3dc1a04a // ldr q10, [x2, #1664]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0a04b // ldr q11, [x2, #640]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
+	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
+	WORD $0x3dc0a1ca // ldr q10, [x14, #640]
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4e2bcde2 // fmla v2.4s, v15.4s, v11.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
+	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
+	WORD $0x3dc0b1ca // ldr q10, [x14, #704]
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
+	WORD $0x4e2bcd86 // fmla v6.4s, v12.4s, v11.4s
+	WORD $0x4e1c068a // dup v10.4s, v20.s[3]
+	WORD $0x4e14068b // dup v11.4s, v20.s[2]
+	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
+	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
+	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
+	WORD $0x4eaa1d4c // orr v12.16b, v10.16b, v10.16b
+	WORD $0x4eab1d6e // orr v14.16b, v11.16b, v11.16b
+	WORD $0x4e1c06ab // dup v11.4s, v21.s[3]
+	WORD $0x4e1406aa // dup v10.4s, v21.s[2]
+	WORD $0x6eab854a // sub v10.4s, v10.4s, v11.4s
+	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
+	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
+	WORD $0x4eab1d6d // orr v13.16b, v11.16b, v11.16b
+	WORD $0x4eaa1d4f // orr v15.16b, v10.16b, v10.16b
+	WORD $0x3dc1344a // ldr q10, [x2, #1232]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0344b // ldr q11, [x2, #208]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f90e14c // sdot v12.4s, v10.16b, v16.4b[0]
+	WORD $0x4f92e14d // sdot v13.4s, v10.16b, v18.4b[0]
+	WORD $0x3dc1444a // ldr q10, [x2, #1296]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0444b // ldr q11, [x2, #272]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb0e14c // sdot v12.4s, v10.16b, v16.4b[1]
+	WORD $0x4fb2e14d // sdot v13.4s, v10.16b, v18.4b[1]
+	WORD $0x3dc1544a // ldr q10, [x2, #1360]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0544b // ldr q11, [x2, #336]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f90e94c // sdot v12.4s, v10.16b, v16.4b[2]
+	WORD $0x4f92e94d // sdot v13.4s, v10.16b, v18.4b[2]
+	WORD $0x3dc1644a // ldr q10, [x2, #1424]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0644b // ldr q11, [x2, #400]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
+	WORD $0x4fb2e94d // sdot v13.4s, v10.16b, v18.4b[3]
+	WORD $0x3dc1744a // ldr q10, [x2, #1488]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0744b // ldr q11, [x2, #464]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f91e14e // sdot v14.4s, v10.16b, v17.4b[0]
+	WORD $0x4f93e14f // sdot v15.4s, v10.16b, v19.4b[0]
+	WORD $0x3dc1844a // ldr q10, [x2, #1552]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0844b // ldr q11, [x2, #528]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb1e14e // sdot v14.4s, v10.16b, v17.4b[1]
+	WORD $0x4fb3e14f // sdot v15.4s, v10.16b, v19.4b[1]
+	WORD $0x3dc1944a // ldr q10, [x2, #1616]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0944b // ldr q11, [x2, #592]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f91e94e // sdot v14.4s, v10.16b, v17.4b[2]
+	WORD $0x4f93e94f // sdot v15.4s, v10.16b, v19.4b[2]
+	WORD $0x3dc1a44a // ldr q10, [x2, #1680]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0a44b // ldr q11, [x2, #656]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
+	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
+	WORD $0x3dc0a5ca // ldr q10, [x14, #656]
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
+	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
+	WORD $0x3dc0b5ca // ldr q10, [x14, #720]
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4e2bcdc3 // fmla v3.4s, v14.4s, v11.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
+	WORD $0x4e2bcde7 // fmla v7.4s, v15.4s, v11.4s
+	WORD $0x4e1c068a // dup v10.4s, v20.s[3]
+	WORD $0x4e14068b // dup v11.4s, v20.s[2]
+	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
+	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
+	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
+	WORD $0x4eaa1d4f // orr v15.16b, v10.16b, v10.16b
+	WORD $0x4eab1d6e // orr v14.16b, v11.16b, v11.16b
+	WORD $0x4e1c06ab // dup v11.4s, v21.s[3]
+	WORD $0x4e1406aa // dup v10.4s, v21.s[2]
+	WORD $0x6eab854a // sub v10.4s, v10.4s, v11.4s
+	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
+	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
+	WORD $0x4eab1d6d // orr v13.16b, v11.16b, v11.16b
+	WORD $0x4eaa1d4c // orr v12.16b, v10.16b, v10.16b
+	WORD $0x3dc1384a // ldr q10, [x2, #1248]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0384b // ldr q11, [x2, #224]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f90e14f // sdot v15.4s, v10.16b, v16.4b[0]
+	WORD $0x4f92e14d // sdot v13.4s, v10.16b, v18.4b[0]
+	WORD $0x3dc1484a // ldr q10, [x2, #1312]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0484b // ldr q11, [x2, #288]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb0e14f // sdot v15.4s, v10.16b, v16.4b[1]
+	WORD $0x4fb2e14d // sdot v13.4s, v10.16b, v18.4b[1]
+	WORD $0x3dc1584a // ldr q10, [x2, #1376]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0584b // ldr q11, [x2, #352]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f90e94f // sdot v15.4s, v10.16b, v16.4b[2]
+	WORD $0x4f92e94d // sdot v13.4s, v10.16b, v18.4b[2]
+	WORD $0x3dc1684a // ldr q10, [x2, #1440]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0684b // ldr q11, [x2, #416]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
+	WORD $0x4fb2e94d // sdot v13.4s, v10.16b, v18.4b[3]
+	WORD $0x3dc1784a // ldr q10, [x2, #1504]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0784b // ldr q11, [x2, #480]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f91e14e // sdot v14.4s, v10.16b, v17.4b[0]
+	WORD $0x4f93e14c // sdot v12.4s, v10.16b, v19.4b[0]
+	WORD $0x3dc1884a // ldr q10, [x2, #1568]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0884b // ldr q11, [x2, #544]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb1e14e // sdot v14.4s, v10.16b, v17.4b[1]
+	WORD $0x4fb3e14c // sdot v12.4s, v10.16b, v19.4b[1]
+	WORD $0x3dc1984a // ldr q10, [x2, #1632]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0984b // ldr q11, [x2, #608]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f91e94e // sdot v14.4s, v10.16b, v17.4b[2]
+	WORD $0x4f93e94c // sdot v12.4s, v10.16b, v19.4b[2]
+	WORD $0x3dc1a84a // ldr q10, [x2, #1696]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0a84b // ldr q11, [x2, #672]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
+	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
+	WORD $0x3dc0a9ca // ldr q10, [x14, #672]
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4e2bcde4 // fmla v4.4s, v15.4s, v11.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
+	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
+	WORD $0x3dc0b9ca // ldr q10, [x14, #736]
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4e2bcdc4 // fmla v4.4s, v14.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
+	WORD $0x4e2bcd88 // fmla v8.4s, v12.4s, v11.4s
+	WORD $0x4e1c068a // dup v10.4s, v20.s[3]
+	WORD $0x4e14068b // dup v11.4s, v20.s[2]
+	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
+	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
+	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
+	WORD $0x4eaa1d4c // orr v12.16b, v10.16b, v10.16b
+	WORD $0x4eab1d6e // orr v14.16b, v11.16b, v11.16b
+	WORD $0x4e1c06ab // dup v11.4s, v21.s[3]
+	WORD $0x4e1406aa // dup v10.4s, v21.s[2]
+	WORD $0x6eab854a // sub v10.4s, v10.4s, v11.4s
+	WORD $0x4f3b056b // sshr v11.4s, v11.4s, #5
+	WORD $0x4f3b054a // sshr v10.4s, v10.4s, #5
+	WORD $0x4eab1d6d // orr v13.16b, v11.16b, v11.16b
+	WORD $0x4eaa1d4f // orr v15.16b, v10.16b, v10.16b
+	WORD $0x3dc13c4a // ldr q10, [x2, #1264]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc03c4b // ldr q11, [x2, #240]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f90e14c // sdot v12.4s, v10.16b, v16.4b[0]
+	WORD $0x4f92e14d // sdot v13.4s, v10.16b, v18.4b[0]
+	WORD $0x3dc14c4a // ldr q10, [x2, #1328]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc04c4b // ldr q11, [x2, #304]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb0e14c // sdot v12.4s, v10.16b, v16.4b[1]
+	WORD $0x4fb2e14d // sdot v13.4s, v10.16b, v18.4b[1]
+	WORD $0x3dc15c4a // ldr q10, [x2, #1392]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc05c4b // ldr q11, [x2, #368]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f90e94c // sdot v12.4s, v10.16b, v16.4b[2]
+	WORD $0x4f92e94d // sdot v13.4s, v10.16b, v18.4b[2]
+	WORD $0x3dc16c4a // ldr q10, [x2, #1456]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc06c4b // ldr q11, [x2, #432]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
+	WORD $0x4fb2e94d // sdot v13.4s, v10.16b, v18.4b[3]
+	WORD $0x3dc17c4a // ldr q10, [x2, #1520]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc07c4b // ldr q11, [x2, #496]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f91e14e // sdot v14.4s, v10.16b, v17.4b[0]
+	WORD $0x4f93e14f // sdot v15.4s, v10.16b, v19.4b[0]
+	WORD $0x3dc18c4a // ldr q10, [x2, #1584]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc08c4b // ldr q11, [x2, #560]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb1e14e // sdot v14.4s, v10.16b, v17.4b[1]
+	WORD $0x4fb3e14f // sdot v15.4s, v10.16b, v19.4b[1]
+	WORD $0x3dc19c4a // ldr q10, [x2, #1648]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc09c4b // ldr q11, [x2, #624]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4f91e94e // sdot v14.4s, v10.16b, v17.4b[2]
+	WORD $0x4f93e94f // sdot v15.4s, v10.16b, v19.4b[2]
+	WORD $0x3dc1ac4a // ldr q10, [x2, #1712]
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
+	WORD $0x3dc0ac4b // ldr q11, [x2, #688]
+	WORD $0x6f0d056b // ushr v11.16b, v11.16b, #3
+	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
+	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
+	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
+	WORD $0x3dc0adca // ldr q10, [x14, #688]
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4e2bcd85 // fmla v5.4s, v12.4s, v11.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
+	WORD $0x4e2bcda9 // fmla v9.4s, v13.4s, v11.4s
+	WORD $0x3dc0bdca // ldr q10, [x14, #752]
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
+	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
+	WORD $0x4e2bcde9 // fmla v9.4s, v15.4s, v11.4s
+	WORD $0x3dc00193 // ldr q19, [x12]
+	WORD $0x3dc00592 // ldr q18, [x12, #16]
+	WORD $0x3dc00995 // ldr q21, [x12, #32]
+	ADD $48, R12
+	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc009b4 // ldr q20, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c06aa // dup v10.4s, v21.s[3]
 	WORD $0x4e1406ab // dup v11.4s, v21.s[2]
 	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
@@ -5095,14 +5161,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
 	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc0c1aa // ldr q10, [x13, #768]
+	WORD $0x3dc0c1ca // ldr q10, [x14, #768]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcde2 // fmla v2.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc0d1aa // ldr q10, [x13, #832]
+	WORD $0x3dc0d1ca // ldr q10, [x14, #832]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
@@ -5187,14 +5253,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
 	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc0c5aa // ldr q10, [x13, #784]
+	WORD $0x3dc0c5ca // ldr q10, [x14, #784]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc0d5aa // ldr q10, [x13, #848]
+	WORD $0x3dc0d5ca // ldr q10, [x14, #848]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc3 // fmla v3.4s, v14.4s, v11.4s
@@ -5279,14 +5345,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
 	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc0c9aa // ldr q10, [x13, #800]
+	WORD $0x3dc0c9ca // ldr q10, [x14, #800]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcde4 // fmla v4.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
-	WORD $0x3dc0d9aa // ldr q10, [x13, #864]
+	WORD $0x3dc0d9ca // ldr q10, [x14, #864]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc4 // fmla v4.4s, v14.4s, v11.4s
@@ -5371,28 +5437,28 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb2e94e // sdot v14.4s, v10.16b, v18.4b[3]
 	WORD $0x4fb0e94f // sdot v15.4s, v10.16b, v16.4b[3]
-	WORD $0x3dc0cdaa // ldr q10, [x13, #816]
+	WORD $0x3dc0cdca // ldr q10, [x14, #816]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcd85 // fmla v5.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcda9 // fmla v9.4s, v13.4s, v11.4s
-	WORD $0x3dc0ddaa // ldr q10, [x13, #880]
+	WORD $0x3dc0ddca // ldr q10, [x14, #880]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcde9 // fmla v9.4s, v15.4s, v11.4s
-	WORD $0x3dc00170 // ldr q16, [x11]
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00192 // ldr q18, [x12]
-	WORD $0x3dc00593 // ldr q19, [x12, #16]
-	WORD $0x3dc00995 // ldr q21, [x12, #32]
+	WORD $0x3dc00190 // ldr q16, [x12]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc00994 // ldr q20, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b2 // ldr q18, [x13]
+	WORD $0x3dc005b3 // ldr q19, [x13, #16]
+	WORD $0x3dc009b5 // ldr q21, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c068a // dup v10.4s, v20.s[3]
 	WORD $0x4e14068b // dup v11.4s, v20.s[2]
 	WORD $0x6eaa856b // sub v11.4s, v11.4s, v10.4s
@@ -5463,14 +5529,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
 	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc0e1aa // ldr q10, [x13, #896]
+	WORD $0x3dc0e1ca // ldr q10, [x14, #896]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcde2 // fmla v2.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc0f1aa // ldr q10, [x13, #960]
+	WORD $0x3dc0f1ca // ldr q10, [x14, #960]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
@@ -5547,14 +5613,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
 	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc0e5aa // ldr q10, [x13, #912]
+	WORD $0x3dc0e5ca // ldr q10, [x14, #912]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc0f5aa // ldr q10, [x13, #976]
+	WORD $0x3dc0f5ca // ldr q10, [x14, #976]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcdc3 // fmla v3.4s, v14.4s, v11.4s
@@ -5631,14 +5697,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
 	WORD $0x4fb3e94c // sdot v12.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc0e9aa // ldr q10, [x13, #928]
+	WORD $0x3dc0e9ca // ldr q10, [x14, #928]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcde4 // fmla v4.4s, v15.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcda8 // fmla v8.4s, v13.4s, v11.4s
-	WORD $0x3dc0f9aa // ldr q10, [x13, #992]
+	WORD $0x3dc0f9ca // ldr q10, [x14, #992]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcdc4 // fmla v4.4s, v14.4s, v11.4s
@@ -5715,14 +5781,14 @@ loop2:
 	WORD $0x6ea11d6a // bit v10.16b, v11.16b, v1.16b
 	WORD $0x4fb1e94e // sdot v14.4s, v10.16b, v17.4b[3]
 	WORD $0x4fb3e94f // sdot v15.4s, v10.16b, v19.4b[3]
-	WORD $0x3dc0edaa // ldr q10, [x13, #944]
+	WORD $0x3dc0edca // ldr q10, [x14, #944]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcd85 // fmla v5.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f95914b // fmul v11.4s, v10.4s, v21.s[0]
 	WORD $0x4e2bcda9 // fmla v9.4s, v13.4s, v11.4s
-	WORD $0x3dc0fdaa // ldr q10, [x13, #1008]
+	WORD $0x3dc0fdca // ldr q10, [x14, #1008]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f94914b // fmul v11.4s, v10.4s, v20.s[0]
 	WORD $0x4e2bcdc5 // fmla v5.4s, v14.4s, v11.4s
@@ -5733,16 +5799,16 @@ loop2:
 	ADD $1728, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c2 // str q2, [x14]
-	WORD $0x3d8005c3 // str q3, [x14, #16]
-	WORD $0x3d8009c4 // str q4, [x14, #32]
-	WORD $0x3d800dc5 // str q5, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e2 // str q2, [x15]
+	WORD $0x3d8005e3 // str q3, [x15, #16]
+	WORD $0x3d8009e4 // str q4, [x15, #32]
+	WORD $0x3d800de5 // str q5, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

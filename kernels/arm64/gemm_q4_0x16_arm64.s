@@ -14,32 +14,42 @@ TEXT ·Gemv_q4_0x16_q8x_16x1_dotprod(SB), 0, $64-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-64(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-64(SP), R13
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+near3:
 	WORD $0x3dc00025 // ldr q5, [x1]
 	WORD $0x3dc00426 // ldr q6, [x1, #16]
 	WORD $0x0e2178a7 // fcvtl v7.4s, v5.4h
 	WORD $0x4e2178a8 // fcvtl2 v8.4s, v5.8h
 	WORD $0x0e2178c9 // fcvtl v9.4s, v6.4h
 	WORD $0x4e2178ca // fcvtl2 v10.4s, v6.8h
-	WORD $0x3d800187 // str q7, [x12]
-	WORD $0x3d800588 // str q8, [x12, #16]
-	WORD $0x3d800989 // str q9, [x12, #32]
-	WORD $0x3d800d8a // str q10, [x12, #48]
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc00568 // ldr q8, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d8001a7 // str q7, [x13]
+	WORD $0x3d8005a8 // str q8, [x13, #16]
+	WORD $0x3d8009a9 // str q9, [x13, #32]
+	WORD $0x3d800daa // str q10, [x13, #48]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc00588 // ldr q8, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3c04e7 // sshr v7.4s, v7.4s, #4
 	WORD $0x4ea71ce6 // orr v6.16b, v7.16b, v7.16b
@@ -126,19 +136,19 @@ loop2:
 	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
 	WORD $0x4fa9e9ac // sdot v12.4s, v13.16b, v9.4b[3]
 	WORD $0x4fa8e8ec // sdot v12.4s, v7.16b, v8.4b[3]
-	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc001a7 // ldr q7, [x13]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dccc1 // fmla v1.4s, v6.4s, v13.4s
-	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc005a7 // ldr q7, [x13, #16]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcca2 // fmla v2.4s, v5.4s, v13.4s
-	WORD $0x3dc00987 // ldr q7, [x12, #32]
+	WORD $0x3dc009a7 // ldr q7, [x13, #32]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
-	WORD $0x3dc00d87 // ldr q7, [x12, #48]
+	WORD $0x3dc00da7 // ldr q7, [x13, #48]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd84 // fmla v4.4s, v12.4s, v13.4s
@@ -146,11 +156,11 @@ loop2:
 	ADD $256, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a1 // str q1, [x13]
-	WORD $0x3d8005a2 // str q2, [x13, #16]
-	WORD $0x3d8009a3 // str q3, [x13, #32]
-	WORD $0x3d800da4 // str q4, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c1 // str q1, [x14]
+	WORD $0x3d8005c2 // str q2, [x14, #16]
+	WORD $0x3d8009c3 // str q3, [x14, #32]
+	WORD $0x3d800dc4 // str q4, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -168,13 +178,14 @@ TEXT ·Gemv_q4_0x16_q8x_16x2_dotprod(SB), 0, $64-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-64(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-64(SP), R14
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
@@ -185,24 +196,33 @@ loop1:
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+near3:
 	WORD $0x3dc00029 // ldr q9, [x1]
 	WORD $0x3dc0042a // ldr q10, [x1, #16]
 	WORD $0x0e21792b // fcvtl v11.4s, v9.4h
 	WORD $0x4e21792c // fcvtl2 v12.4s, v9.8h
 	WORD $0x0e21794d // fcvtl v13.4s, v10.4h
 	WORD $0x4e21794e // fcvtl2 v14.4s, v10.8h
-	WORD $0x3d8001ab // str q11, [x13]
-	WORD $0x3d8005ac // str q12, [x13, #16]
-	WORD $0x3d8009ad // str q13, [x13, #32]
-	WORD $0x3d800dae // str q14, [x13, #48]
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018a // ldr q10, [x12]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
-	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	WORD $0x3d8001cb // str q11, [x14]
+	WORD $0x3d8005cc // str q12, [x14, #16]
+	WORD $0x3d8009cd // str q13, [x14, #32]
+	WORD $0x3d800dce // str q14, [x14, #48]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001aa // ldr q10, [x13]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
+	WORD $0x3dc009ad // ldr q13, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
 	WORD $0x4f3c05ef // sshr v15.4s, v15.4s, #4
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
@@ -237,7 +257,7 @@ loop2:
 	WORD $0x4faaea51 // sdot v17.4s, v18.16b, v10.4b[3]
 	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc001cf // ldr q15, [x14]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
@@ -278,7 +298,7 @@ loop2:
 	WORD $0x4faaea11 // sdot v17.4s, v16.16b, v10.4b[3]
 	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc005cf // ldr q15, [x14, #16]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
@@ -319,7 +339,7 @@ loop2:
 	WORD $0x4faaea51 // sdot v17.4s, v18.16b, v10.4b[3]
 	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc009af // ldr q15, [x13, #32]
+	WORD $0x3dc009cf // ldr q15, [x14, #32]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
@@ -360,7 +380,7 @@ loop2:
 	WORD $0x4faaea11 // sdot v17.4s, v16.16b, v10.4b[3]
 	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc00daf // ldr q15, [x13, #48]
+	WORD $0x3dc00dcf // ldr q15, [x14, #48]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
@@ -371,16 +391,16 @@ loop2:
 	ADD $256, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c1 // str q1, [x14]
-	WORD $0x3d8005c2 // str q2, [x14, #16]
-	WORD $0x3d8009c3 // str q3, [x14, #32]
-	WORD $0x3d800dc4 // str q4, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c5 // str q5, [x14]
-	WORD $0x3d8005c6 // str q6, [x14, #16]
-	WORD $0x3d8009c7 // str q7, [x14, #32]
-	WORD $0x3d800dc8 // str q8, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e1 // str q1, [x15]
+	WORD $0x3d8005e2 // str q2, [x15, #16]
+	WORD $0x3d8009e3 // str q3, [x15, #32]
+	WORD $0x3d800de4 // str q4, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e5 // str q5, [x15]
+	WORD $0x3d8005e6 // str q6, [x15, #16]
+	WORD $0x3d8009e7 // str q7, [x15, #32]
+	WORD $0x3d800de8 // str q8, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

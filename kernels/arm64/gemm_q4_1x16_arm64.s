@@ -14,42 +14,52 @@ TEXT ·Gemv_q4_1x16_q8x_16x1_dotprod(SB), 0, $128-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-128(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-128(SP), R13
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+near3:
 	WORD $0x3dc00025 // ldr q5, [x1]
 	WORD $0x3dc00426 // ldr q6, [x1, #16]
 	WORD $0x0e2178a7 // fcvtl v7.4s, v5.4h
 	WORD $0x4e2178a8 // fcvtl2 v8.4s, v5.8h
 	WORD $0x0e2178c9 // fcvtl v9.4s, v6.4h
 	WORD $0x4e2178ca // fcvtl2 v10.4s, v6.8h
-	WORD $0x3d800187 // str q7, [x12]
-	WORD $0x3d800588 // str q8, [x12, #16]
-	WORD $0x3d800989 // str q9, [x12, #32]
-	WORD $0x3d800d8a // str q10, [x12, #48]
+	WORD $0x3d8001a7 // str q7, [x13]
+	WORD $0x3d8005a8 // str q8, [x13, #16]
+	WORD $0x3d8009a9 // str q9, [x13, #32]
+	WORD $0x3d800daa // str q10, [x13, #48]
 	WORD $0x3dc0082a // ldr q10, [x1, #32]
 	WORD $0x3dc00c29 // ldr q9, [x1, #48]
 	WORD $0x0e217948 // fcvtl v8.4s, v10.4h
 	WORD $0x4e217947 // fcvtl2 v7.4s, v10.8h
 	WORD $0x0e217926 // fcvtl v6.4s, v9.4h
 	WORD $0x4e217925 // fcvtl2 v5.4s, v9.8h
-	WORD $0x3d801188 // str q8, [x12, #64]
-	WORD $0x3d801587 // str q7, [x12, #80]
-	WORD $0x3d801986 // str q6, [x12, #96]
-	WORD $0x3d801d85 // str q5, [x12, #112]
-	WORD $0x3dc00166 // ldr q6, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc00965 // ldr q5, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d8011a8 // str q8, [x13, #64]
+	WORD $0x3d8015a7 // str q7, [x13, #80]
+	WORD $0x3d8019a6 // str q6, [x13, #96]
+	WORD $0x3d801da5 // str q5, [x13, #112]
+	WORD $0x3dc00186 // ldr q6, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc00985 // ldr q5, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -134,39 +144,39 @@ loop2:
 	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
 	WORD $0x4fa6e9ab // sdot v11.4s, v13.16b, v6.4b[3]
 	WORD $0x4fa7e98b // sdot v11.4s, v12.16b, v7.4b[3]
-	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc001ac // ldr q12, [x13]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f85918d // fmul v13.4s, v12.4s, v5.s[0]
 	WORD $0x4e2dcd01 // fmla v1.4s, v8.4s, v13.4s
-	WORD $0x3dc0118c // ldr q12, [x12, #64]
+	WORD $0x3dc011ac // ldr q12, [x13, #64]
 	WORD $0x4fa51181 // fmla v1.4s, v12.4s, v5.s[1]
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f85918d // fmul v13.4s, v12.4s, v5.s[0]
 	WORD $0x4e2dcd22 // fmla v2.4s, v9.4s, v13.4s
-	WORD $0x3dc0158c // ldr q12, [x12, #80]
+	WORD $0x3dc015ac // ldr q12, [x13, #80]
 	WORD $0x4fa51182 // fmla v2.4s, v12.4s, v5.s[1]
-	WORD $0x3dc0098c // ldr q12, [x12, #32]
+	WORD $0x3dc009ac // ldr q12, [x13, #32]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f85918d // fmul v13.4s, v12.4s, v5.s[0]
 	WORD $0x4e2dcd43 // fmla v3.4s, v10.4s, v13.4s
-	WORD $0x3dc0198c // ldr q12, [x12, #96]
+	WORD $0x3dc019ac // ldr q12, [x13, #96]
 	WORD $0x4fa51183 // fmla v3.4s, v12.4s, v5.s[1]
-	WORD $0x3dc00d8c // ldr q12, [x12, #48]
+	WORD $0x3dc00dac // ldr q12, [x13, #48]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f85918d // fmul v13.4s, v12.4s, v5.s[0]
 	WORD $0x4e2dcd64 // fmla v4.4s, v11.4s, v13.4s
-	WORD $0x3dc01d8c // ldr q12, [x12, #112]
+	WORD $0x3dc01dac // ldr q12, [x13, #112]
 	WORD $0x4fa51184 // fmla v4.4s, v12.4s, v5.s[1]
 	ADD $64, R1
 	ADD $256, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a1 // str q1, [x13]
-	WORD $0x3d8005a2 // str q2, [x13, #16]
-	WORD $0x3d8009a3 // str q3, [x13, #32]
-	WORD $0x3d800da4 // str q4, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c1 // str q1, [x14]
+	WORD $0x3d8005c2 // str q2, [x14, #16]
+	WORD $0x3d8009c3 // str q3, [x14, #32]
+	WORD $0x3d800dc4 // str q4, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -184,13 +194,14 @@ TEXT ·Gemv_q4_1x16_q8x_16x2_dotprod(SB), 0, $128-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-128(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-128(SP), R14
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
@@ -201,34 +212,43 @@ loop1:
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+near3:
 	WORD $0x3dc00029 // ldr q9, [x1]
 	WORD $0x3dc0042a // ldr q10, [x1, #16]
 	WORD $0x0e21792b // fcvtl v11.4s, v9.4h
 	WORD $0x4e21792c // fcvtl2 v12.4s, v9.8h
 	WORD $0x0e21794d // fcvtl v13.4s, v10.4h
 	WORD $0x4e21794e // fcvtl2 v14.4s, v10.8h
-	WORD $0x3d8001ab // str q11, [x13]
-	WORD $0x3d8005ac // str q12, [x13, #16]
-	WORD $0x3d8009ad // str q13, [x13, #32]
-	WORD $0x3d800dae // str q14, [x13, #48]
+	WORD $0x3d8001cb // str q11, [x14]
+	WORD $0x3d8005cc // str q12, [x14, #16]
+	WORD $0x3d8009cd // str q13, [x14, #32]
+	WORD $0x3d800dce // str q14, [x14, #48]
 	WORD $0x3dc0082e // ldr q14, [x1, #32]
 	WORD $0x3dc00c2d // ldr q13, [x1, #48]
 	WORD $0x0e2179cc // fcvtl v12.4s, v14.4h
 	WORD $0x4e2179cb // fcvtl2 v11.4s, v14.8h
 	WORD $0x0e2179aa // fcvtl v10.4s, v13.4h
 	WORD $0x4e2179a9 // fcvtl2 v9.4s, v13.8h
-	WORD $0x3d8011ac // str q12, [x13, #64]
-	WORD $0x3d8015ab // str q11, [x13, #80]
-	WORD $0x3d8019aa // str q10, [x13, #96]
-	WORD $0x3d801da9 // str q9, [x13, #112]
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc00969 // ldr q9, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018d // ldr q13, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3d8011cc // str q12, [x14, #64]
+	WORD $0x3d8015cb // str q11, [x14, #80]
+	WORD $0x3d8019ca // str q10, [x14, #96]
+	WORD $0x3d801dc9 // str q9, [x14, #112]
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc00989 // ldr q9, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ad // ldr q13, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x3dc00051 // ldr q17, [x2]
@@ -259,14 +279,14 @@ loop2:
 	WORD $0x4fadea50 // sdot v16.4s, v18.16b, v13.4b[3]
 	WORD $0x4facea2f // sdot v15.4s, v17.16b, v12.4b[3]
 	WORD $0x4faeea30 // sdot v16.4s, v17.16b, v14.4b[3]
-	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc001d1 // ldr q17, [x14]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f899232 // fmul v18.4s, v17.4s, v9.s[0]
 	WORD $0x4e32cde1 // fmla v1.4s, v15.4s, v18.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8a9232 // fmul v18.4s, v17.4s, v10.s[0]
 	WORD $0x4e32ce05 // fmla v5.4s, v16.4s, v18.4s
-	WORD $0x3dc011b1 // ldr q17, [x13, #64]
+	WORD $0x3dc011d1 // ldr q17, [x14, #64]
 	WORD $0x4fa91221 // fmla v1.4s, v17.4s, v9.s[1]
 	WORD $0x4faa1225 // fmla v5.4s, v17.4s, v10.s[1]
 	WORD $0x4f00e411 // movi v17.16b, #0
@@ -299,14 +319,14 @@ loop2:
 	WORD $0x4fade9f2 // sdot v18.4s, v15.16b, v13.4b[3]
 	WORD $0x4facea11 // sdot v17.4s, v16.16b, v12.4b[3]
 	WORD $0x4faeea12 // sdot v18.4s, v16.16b, v14.4b[3]
-	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc005d0 // ldr q16, [x14, #16]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f89920f // fmul v15.4s, v16.4s, v9.s[0]
 	WORD $0x4e2fce22 // fmla v2.4s, v17.4s, v15.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a920f // fmul v15.4s, v16.4s, v10.s[0]
 	WORD $0x4e2fce46 // fmla v6.4s, v18.4s, v15.4s
-	WORD $0x3dc015b0 // ldr q16, [x13, #80]
+	WORD $0x3dc015d0 // ldr q16, [x14, #80]
 	WORD $0x4fa91202 // fmla v2.4s, v16.4s, v9.s[1]
 	WORD $0x4faa1206 // fmla v6.4s, v16.4s, v10.s[1]
 	WORD $0x4f00e410 // movi v16.16b, #0
@@ -339,14 +359,14 @@ loop2:
 	WORD $0x4fadea2f // sdot v15.4s, v17.16b, v13.4b[3]
 	WORD $0x4facea50 // sdot v16.4s, v18.16b, v12.4b[3]
 	WORD $0x4faeea4f // sdot v15.4s, v18.16b, v14.4b[3]
-	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	WORD $0x3dc009d2 // ldr q18, [x14, #32]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f899251 // fmul v17.4s, v18.4s, v9.s[0]
 	WORD $0x4e31ce03 // fmla v3.4s, v16.4s, v17.4s
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8a9251 // fmul v17.4s, v18.4s, v10.s[0]
 	WORD $0x4e31cde7 // fmla v7.4s, v15.4s, v17.4s
-	WORD $0x3dc019b2 // ldr q18, [x13, #96]
+	WORD $0x3dc019d2 // ldr q18, [x14, #96]
 	WORD $0x4fa91243 // fmla v3.4s, v18.4s, v9.s[1]
 	WORD $0x4faa1247 // fmla v7.4s, v18.4s, v10.s[1]
 	WORD $0x4f00e412 // movi v18.16b, #0
@@ -379,30 +399,30 @@ loop2:
 	WORD $0x4fadea11 // sdot v17.4s, v16.16b, v13.4b[3]
 	WORD $0x4face9f2 // sdot v18.4s, v15.16b, v12.4b[3]
 	WORD $0x4faee9f1 // sdot v17.4s, v15.16b, v14.4b[3]
-	WORD $0x3dc00daf // ldr q15, [x13, #48]
+	WORD $0x3dc00dcf // ldr q15, [x14, #48]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8991f0 // fmul v16.4s, v15.4s, v9.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8a91f0 // fmul v16.4s, v15.4s, v10.s[0]
 	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
-	WORD $0x3dc01daf // ldr q15, [x13, #112]
+	WORD $0x3dc01dcf // ldr q15, [x14, #112]
 	WORD $0x4fa911e4 // fmla v4.4s, v15.4s, v9.s[1]
 	WORD $0x4faa11e8 // fmla v8.4s, v15.4s, v10.s[1]
 	ADD $64, R1
 	ADD $256, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c1 // str q1, [x14]
-	WORD $0x3d8005c2 // str q2, [x14, #16]
-	WORD $0x3d8009c3 // str q3, [x14, #32]
-	WORD $0x3d800dc4 // str q4, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c5 // str q5, [x14]
-	WORD $0x3d8005c6 // str q6, [x14, #16]
-	WORD $0x3d8009c7 // str q7, [x14, #32]
-	WORD $0x3d800dc8 // str q8, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e1 // str q1, [x15]
+	WORD $0x3d8005e2 // str q2, [x15, #16]
+	WORD $0x3d8009e3 // str q3, [x15, #32]
+	WORD $0x3d800de4 // str q4, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e5 // str q5, [x15]
+	WORD $0x3d8005e6 // str q6, [x15, #16]
+	WORD $0x3d8009e7 // str q7, [x15, #32]
+	WORD $0x3d800de8 // str q8, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

@@ -14,18 +14,58 @@ TEXT ·Gemv_q4_kx16_q8x_16x1_dotprod(SB), 0, $1024-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-1024(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-1024(SP), R13
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+	PRFM 512(R14), PLDL1STRM
+	PRFM 576(R14), PLDL1STRM
+	PRFM 640(R14), PLDL1STRM
+	PRFM 704(R14), PLDL1STRM
+	PRFM 768(R14), PLDL1STRM
+	PRFM 832(R14), PLDL1STRM
+	PRFM 896(R14), PLDL1STRM
+	PRFM 960(R14), PLDL1STRM
+	PRFM 1024(R14), PLDL1STRM
+	PRFM 1088(R14), PLDL1STRM
+	PRFM 1152(R14), PLDL1STRM
+	PRFM 1216(R14), PLDL1STRM
+	PRFM 1280(R14), PLDL1STRM
+	PRFM 1344(R14), PLDL1STRM
+	PRFM 1408(R14), PLDL1STRM
+	PRFM 1472(R14), PLDL1STRM
+	PRFM 1536(R14), PLDL1STRM
+	PRFM 1600(R14), PLDL1STRM
+	PRFM 1664(R14), PLDL1STRM
+	PRFM 1728(R14), PLDL1STRM
+	PRFM 1792(R14), PLDL1STRM
+	PRFM 1856(R14), PLDL1STRM
+	PRFM 1920(R14), PLDL1STRM
+	PRFM 1984(R14), PLDL1STRM
+	PRFM 2048(R14), PLDL1STRM
+	PRFM 2112(R14), PLDL1STRM
+	PRFM 2176(R14), PLDL1STRM
+	PRFM 2240(R14), PLDL1STRM
+near3:
 	WORD $0x3dc00045 // ldr q5, [x2]
 	WORD $0x3dc00446 // ldr q6, [x2, #16]
 	WORD $0x0e2178a7 // fcvtl v7.4s, v5.4h
@@ -38,8 +78,8 @@ loop2:
 	WORD $0x4e2178cc // fcvtl2 v12.4s, v6.8h
 	WORD $0x0e2178ad // fcvtl v13.4s, v5.4h
 	WORD $0x4e2178ae // fcvtl2 v14.4s, v5.8h
-	MOVW $0x000000ff, R13
-	WORD $0x4e040da5 // dup v5.4s, w13
+	MOVW $0x000000ff, R14
+	WORD $0x4e040dc5 // dup v5.4s, w14
 	WORD $0x6ea0f96b // fneg v11.4s, v11.4s
 	WORD $0x6ea0f98c // fneg v12.4s, v12.4s
 	WORD $0x6ea0f9ad // fneg v13.4s, v13.4s
@@ -61,79 +101,79 @@ loop2:
 	WORD $0x4e251e36 // and v22.16b, v17.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e27ded6 // fmul v22.4s, v22.4s, v7.4s
-	WORD $0x3d800196 // str q22, [x12]
+	WORD $0x3d8001b6 // str q22, [x13]
 	WORD $0x4e251e56 // and v22.16b, v18.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2bded6 // fmul v22.4s, v22.4s, v11.4s
-	WORD $0x3d801196 // str q22, [x12, #64]
+	WORD $0x3d8011b6 // str q22, [x13, #64]
 	WORD $0x6f380636 // ushr v22.4s, v17.4s, #8
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e27ded6 // fmul v22.4s, v22.4s, v7.4s
-	WORD $0x3d802196 // str q22, [x12, #128]
+	WORD $0x3d8021b6 // str q22, [x13, #128]
 	WORD $0x6f380656 // ushr v22.4s, v18.4s, #8
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2bded6 // fmul v22.4s, v22.4s, v11.4s
-	WORD $0x3d803196 // str q22, [x12, #192]
+	WORD $0x3d8031b6 // str q22, [x13, #192]
 	WORD $0x6f300636 // ushr v22.4s, v17.4s, #16
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e27ded6 // fmul v22.4s, v22.4s, v7.4s
-	WORD $0x3d804196 // str q22, [x12, #256]
+	WORD $0x3d8041b6 // str q22, [x13, #256]
 	WORD $0x6f300656 // ushr v22.4s, v18.4s, #16
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2bded6 // fmul v22.4s, v22.4s, v11.4s
-	WORD $0x3d805196 // str q22, [x12, #320]
+	WORD $0x3d8051b6 // str q22, [x13, #320]
 	WORD $0x6f280636 // ushr v22.4s, v17.4s, #24
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e27ded6 // fmul v22.4s, v22.4s, v7.4s
-	WORD $0x3d806196 // str q22, [x12, #384]
+	WORD $0x3d8061b6 // str q22, [x13, #384]
 	WORD $0x6f280656 // ushr v22.4s, v18.4s, #24
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2bded6 // fmul v22.4s, v22.4s, v11.4s
-	WORD $0x3d807196 // str q22, [x12, #448]
+	WORD $0x3d8071b6 // str q22, [x13, #448]
 	WORD $0x4e251e76 // and v22.16b, v19.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e27ded6 // fmul v22.4s, v22.4s, v7.4s
-	WORD $0x3d808196 // str q22, [x12, #512]
+	WORD $0x3d8081b6 // str q22, [x13, #512]
 	WORD $0x4e251e96 // and v22.16b, v20.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2bded6 // fmul v22.4s, v22.4s, v11.4s
-	WORD $0x3d809196 // str q22, [x12, #576]
+	WORD $0x3d8091b6 // str q22, [x13, #576]
 	WORD $0x6f380676 // ushr v22.4s, v19.4s, #8
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e27ded6 // fmul v22.4s, v22.4s, v7.4s
-	WORD $0x3d80a196 // str q22, [x12, #640]
+	WORD $0x3d80a1b6 // str q22, [x13, #640]
 	WORD $0x6f380696 // ushr v22.4s, v20.4s, #8
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2bded6 // fmul v22.4s, v22.4s, v11.4s
-	WORD $0x3d80b196 // str q22, [x12, #704]
+	WORD $0x3d80b1b6 // str q22, [x13, #704]
 	WORD $0x6f300676 // ushr v22.4s, v19.4s, #16
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e27ded6 // fmul v22.4s, v22.4s, v7.4s
-	WORD $0x3d80c196 // str q22, [x12, #768]
+	WORD $0x3d80c1b6 // str q22, [x13, #768]
 	WORD $0x6f300696 // ushr v22.4s, v20.4s, #16
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2bded6 // fmul v22.4s, v22.4s, v11.4s
-	WORD $0x3d80d196 // str q22, [x12, #832]
+	WORD $0x3d80d1b6 // str q22, [x13, #832]
 	WORD $0x6f280676 // ushr v22.4s, v19.4s, #24
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e27ded6 // fmul v22.4s, v22.4s, v7.4s
-	WORD $0x3d80e196 // str q22, [x12, #896]
+	WORD $0x3d80e1b6 // str q22, [x13, #896]
 	WORD $0x6f280696 // ushr v22.4s, v20.4s, #24
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2bded6 // fmul v22.4s, v22.4s, v11.4s
-	WORD $0x3d80f196 // str q22, [x12, #960]
+	WORD $0x3d80f1b6 // str q22, [x13, #960]
 	WORD $0x4f01e7ef // movi v15.16b, #63
 	WORD $0x4f00e5e6 // movi v6.16b, #15
 	WORD $0x3dc01456 // ldr q22, [x2, #80]
@@ -151,79 +191,79 @@ loop2:
 	WORD $0x4e251e66 // and v6.16b, v19.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d800586 // str q6, [x12, #16]
+	WORD $0x3d8005a6 // str q6, [x13, #16]
 	WORD $0x4e251e46 // and v6.16b, v18.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2cdcc6 // fmul v6.4s, v6.4s, v12.4s
-	WORD $0x3d801586 // str q6, [x12, #80]
+	WORD $0x3d8015a6 // str q6, [x13, #80]
 	WORD $0x6f380666 // ushr v6.4s, v19.4s, #8
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d802586 // str q6, [x12, #144]
+	WORD $0x3d8025a6 // str q6, [x13, #144]
 	WORD $0x6f380646 // ushr v6.4s, v18.4s, #8
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2cdcc6 // fmul v6.4s, v6.4s, v12.4s
-	WORD $0x3d803586 // str q6, [x12, #208]
+	WORD $0x3d8035a6 // str q6, [x13, #208]
 	WORD $0x6f300666 // ushr v6.4s, v19.4s, #16
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d804586 // str q6, [x12, #272]
+	WORD $0x3d8045a6 // str q6, [x13, #272]
 	WORD $0x6f300646 // ushr v6.4s, v18.4s, #16
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2cdcc6 // fmul v6.4s, v6.4s, v12.4s
-	WORD $0x3d805586 // str q6, [x12, #336]
+	WORD $0x3d8055a6 // str q6, [x13, #336]
 	WORD $0x6f280666 // ushr v6.4s, v19.4s, #24
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d806586 // str q6, [x12, #400]
+	WORD $0x3d8065a6 // str q6, [x13, #400]
 	WORD $0x6f280646 // ushr v6.4s, v18.4s, #24
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2cdcc6 // fmul v6.4s, v6.4s, v12.4s
-	WORD $0x3d807586 // str q6, [x12, #464]
+	WORD $0x3d8075a6 // str q6, [x13, #464]
 	WORD $0x4e251e26 // and v6.16b, v17.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d808586 // str q6, [x12, #528]
+	WORD $0x3d8085a6 // str q6, [x13, #528]
 	WORD $0x4e251e06 // and v6.16b, v16.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2cdcc6 // fmul v6.4s, v6.4s, v12.4s
-	WORD $0x3d809586 // str q6, [x12, #592]
+	WORD $0x3d8095a6 // str q6, [x13, #592]
 	WORD $0x6f380626 // ushr v6.4s, v17.4s, #8
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d80a586 // str q6, [x12, #656]
+	WORD $0x3d80a5a6 // str q6, [x13, #656]
 	WORD $0x6f380606 // ushr v6.4s, v16.4s, #8
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2cdcc6 // fmul v6.4s, v6.4s, v12.4s
-	WORD $0x3d80b586 // str q6, [x12, #720]
+	WORD $0x3d80b5a6 // str q6, [x13, #720]
 	WORD $0x6f300626 // ushr v6.4s, v17.4s, #16
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d80c586 // str q6, [x12, #784]
+	WORD $0x3d80c5a6 // str q6, [x13, #784]
 	WORD $0x6f300606 // ushr v6.4s, v16.4s, #16
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2cdcc6 // fmul v6.4s, v6.4s, v12.4s
-	WORD $0x3d80d586 // str q6, [x12, #848]
+	WORD $0x3d80d5a6 // str q6, [x13, #848]
 	WORD $0x6f280626 // ushr v6.4s, v17.4s, #24
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d80e586 // str q6, [x12, #912]
+	WORD $0x3d80e5a6 // str q6, [x13, #912]
 	WORD $0x6f280606 // ushr v6.4s, v16.4s, #24
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2cdcc6 // fmul v6.4s, v6.4s, v12.4s
-	WORD $0x3d80f586 // str q6, [x12, #976]
+	WORD $0x3d80f5a6 // str q6, [x13, #976]
 	WORD $0x4f01e7f5 // movi v21.16b, #63
 	WORD $0x4f00e5f6 // movi v22.16b, #15
 	WORD $0x3dc01846 // ldr q6, [x2, #96]
@@ -241,79 +281,79 @@ loop2:
 	WORD $0x4e251e36 // and v22.16b, v17.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e29ded6 // fmul v22.4s, v22.4s, v9.4s
-	WORD $0x3d800996 // str q22, [x12, #32]
+	WORD $0x3d8009b6 // str q22, [x13, #32]
 	WORD $0x4e251e56 // and v22.16b, v18.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2dded6 // fmul v22.4s, v22.4s, v13.4s
-	WORD $0x3d801996 // str q22, [x12, #96]
+	WORD $0x3d8019b6 // str q22, [x13, #96]
 	WORD $0x6f380636 // ushr v22.4s, v17.4s, #8
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e29ded6 // fmul v22.4s, v22.4s, v9.4s
-	WORD $0x3d802996 // str q22, [x12, #160]
+	WORD $0x3d8029b6 // str q22, [x13, #160]
 	WORD $0x6f380656 // ushr v22.4s, v18.4s, #8
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2dded6 // fmul v22.4s, v22.4s, v13.4s
-	WORD $0x3d803996 // str q22, [x12, #224]
+	WORD $0x3d8039b6 // str q22, [x13, #224]
 	WORD $0x6f300636 // ushr v22.4s, v17.4s, #16
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e29ded6 // fmul v22.4s, v22.4s, v9.4s
-	WORD $0x3d804996 // str q22, [x12, #288]
+	WORD $0x3d8049b6 // str q22, [x13, #288]
 	WORD $0x6f300656 // ushr v22.4s, v18.4s, #16
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2dded6 // fmul v22.4s, v22.4s, v13.4s
-	WORD $0x3d805996 // str q22, [x12, #352]
+	WORD $0x3d8059b6 // str q22, [x13, #352]
 	WORD $0x6f280636 // ushr v22.4s, v17.4s, #24
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e29ded6 // fmul v22.4s, v22.4s, v9.4s
-	WORD $0x3d806996 // str q22, [x12, #416]
+	WORD $0x3d8069b6 // str q22, [x13, #416]
 	WORD $0x6f280656 // ushr v22.4s, v18.4s, #24
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2dded6 // fmul v22.4s, v22.4s, v13.4s
-	WORD $0x3d807996 // str q22, [x12, #480]
+	WORD $0x3d8079b6 // str q22, [x13, #480]
 	WORD $0x4e251e76 // and v22.16b, v19.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e29ded6 // fmul v22.4s, v22.4s, v9.4s
-	WORD $0x3d808996 // str q22, [x12, #544]
+	WORD $0x3d8089b6 // str q22, [x13, #544]
 	WORD $0x4e251e96 // and v22.16b, v20.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2dded6 // fmul v22.4s, v22.4s, v13.4s
-	WORD $0x3d809996 // str q22, [x12, #608]
+	WORD $0x3d8099b6 // str q22, [x13, #608]
 	WORD $0x6f380676 // ushr v22.4s, v19.4s, #8
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e29ded6 // fmul v22.4s, v22.4s, v9.4s
-	WORD $0x3d80a996 // str q22, [x12, #672]
+	WORD $0x3d80a9b6 // str q22, [x13, #672]
 	WORD $0x6f380696 // ushr v22.4s, v20.4s, #8
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2dded6 // fmul v22.4s, v22.4s, v13.4s
-	WORD $0x3d80b996 // str q22, [x12, #736]
+	WORD $0x3d80b9b6 // str q22, [x13, #736]
 	WORD $0x6f300676 // ushr v22.4s, v19.4s, #16
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e29ded6 // fmul v22.4s, v22.4s, v9.4s
-	WORD $0x3d80c996 // str q22, [x12, #800]
+	WORD $0x3d80c9b6 // str q22, [x13, #800]
 	WORD $0x6f300696 // ushr v22.4s, v20.4s, #16
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2dded6 // fmul v22.4s, v22.4s, v13.4s
-	WORD $0x3d80d996 // str q22, [x12, #864]
+	WORD $0x3d80d9b6 // str q22, [x13, #864]
 	WORD $0x6f280676 // ushr v22.4s, v19.4s, #24
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e29ded6 // fmul v22.4s, v22.4s, v9.4s
-	WORD $0x3d80e996 // str q22, [x12, #928]
+	WORD $0x3d80e9b6 // str q22, [x13, #928]
 	WORD $0x6f280696 // ushr v22.4s, v20.4s, #24
 	WORD $0x4e251ed6 // and v22.16b, v22.16b, v5.16b
 	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	WORD $0x6e2dded6 // fmul v22.4s, v22.4s, v13.4s
-	WORD $0x3d80f996 // str q22, [x12, #992]
+	WORD $0x3d80f9b6 // str q22, [x13, #992]
 	WORD $0x4f01e7ef // movi v15.16b, #63
 	WORD $0x4f00e5e6 // movi v6.16b, #15
 	WORD $0x3dc01c56 // ldr q22, [x2, #112]
@@ -331,83 +371,83 @@ loop2:
 	WORD $0x4e251e66 // and v6.16b, v19.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d800d86 // str q6, [x12, #48]
+	WORD $0x3d800da6 // str q6, [x13, #48]
 	WORD $0x4e251e46 // and v6.16b, v18.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
-	WORD $0x3d801d86 // str q6, [x12, #112]
+	WORD $0x3d801da6 // str q6, [x13, #112]
 	WORD $0x6f380666 // ushr v6.4s, v19.4s, #8
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d802d86 // str q6, [x12, #176]
+	WORD $0x3d802da6 // str q6, [x13, #176]
 	WORD $0x6f380646 // ushr v6.4s, v18.4s, #8
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
-	WORD $0x3d803d86 // str q6, [x12, #240]
+	WORD $0x3d803da6 // str q6, [x13, #240]
 	WORD $0x6f300666 // ushr v6.4s, v19.4s, #16
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d804d86 // str q6, [x12, #304]
+	WORD $0x3d804da6 // str q6, [x13, #304]
 	WORD $0x6f300646 // ushr v6.4s, v18.4s, #16
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
-	WORD $0x3d805d86 // str q6, [x12, #368]
+	WORD $0x3d805da6 // str q6, [x13, #368]
 	WORD $0x6f280666 // ushr v6.4s, v19.4s, #24
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d806d86 // str q6, [x12, #432]
+	WORD $0x3d806da6 // str q6, [x13, #432]
 	WORD $0x6f280646 // ushr v6.4s, v18.4s, #24
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
-	WORD $0x3d807d86 // str q6, [x12, #496]
+	WORD $0x3d807da6 // str q6, [x13, #496]
 	WORD $0x4e251e26 // and v6.16b, v17.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d808d86 // str q6, [x12, #560]
+	WORD $0x3d808da6 // str q6, [x13, #560]
 	WORD $0x4e251e06 // and v6.16b, v16.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
-	WORD $0x3d809d86 // str q6, [x12, #624]
+	WORD $0x3d809da6 // str q6, [x13, #624]
 	WORD $0x6f380626 // ushr v6.4s, v17.4s, #8
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d80ad86 // str q6, [x12, #688]
+	WORD $0x3d80ada6 // str q6, [x13, #688]
 	WORD $0x6f380606 // ushr v6.4s, v16.4s, #8
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
-	WORD $0x3d80bd86 // str q6, [x12, #752]
+	WORD $0x3d80bda6 // str q6, [x13, #752]
 	WORD $0x6f300626 // ushr v6.4s, v17.4s, #16
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d80cd86 // str q6, [x12, #816]
+	WORD $0x3d80cda6 // str q6, [x13, #816]
 	WORD $0x6f300606 // ushr v6.4s, v16.4s, #16
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
-	WORD $0x3d80dd86 // str q6, [x12, #880]
+	WORD $0x3d80dda6 // str q6, [x13, #880]
 	WORD $0x6f280626 // ushr v6.4s, v17.4s, #24
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d80ed86 // str q6, [x12, #944]
+	WORD $0x3d80eda6 // str q6, [x13, #944]
 	WORD $0x6f280606 // ushr v6.4s, v16.4s, #24
 	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
 	WORD $0x6e21d8c6 // ucvtf v6.4s, v6.4s
 	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
-	WORD $0x3d80fd86 // str q6, [x12, #1008]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc00965 // ldr q5, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d80fda6 // str q6, [x13, #1008]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc00985 // ldr q5, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -508,34 +548,34 @@ loop2:
 	WORD $0x3dc0bc48 // ldr q8, [x2, #752]
 	WORD $0x4e201d08 // and v8.16b, v8.16b, v0.16b
 	WORD $0x4fade909 // sdot v9.4s, v8.16b, v13.4b[3]
-	WORD $0x3dc00188 // ldr q8, [x12]
+	WORD $0x3dc001a8 // ldr q8, [x13]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f859107 // fmul v7.4s, v8.4s, v5.s[0]
 	WORD $0x4e27cd81 // fmla v1.4s, v12.4s, v7.4s
-	WORD $0x3dc01188 // ldr q8, [x12, #64]
+	WORD $0x3dc011a8 // ldr q8, [x13, #64]
 	WORD $0x4fa51101 // fmla v1.4s, v8.4s, v5.s[1]
-	WORD $0x3dc00588 // ldr q8, [x12, #16]
+	WORD $0x3dc005a8 // ldr q8, [x13, #16]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f859107 // fmul v7.4s, v8.4s, v5.s[0]
 	WORD $0x4e27cd62 // fmla v2.4s, v11.4s, v7.4s
-	WORD $0x3dc01588 // ldr q8, [x12, #80]
+	WORD $0x3dc015a8 // ldr q8, [x13, #80]
 	WORD $0x4fa51102 // fmla v2.4s, v8.4s, v5.s[1]
-	WORD $0x3dc00988 // ldr q8, [x12, #32]
+	WORD $0x3dc009a8 // ldr q8, [x13, #32]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f859107 // fmul v7.4s, v8.4s, v5.s[0]
 	WORD $0x4e27cd43 // fmla v3.4s, v10.4s, v7.4s
-	WORD $0x3dc01988 // ldr q8, [x12, #96]
+	WORD $0x3dc019a8 // ldr q8, [x13, #96]
 	WORD $0x4fa51103 // fmla v3.4s, v8.4s, v5.s[1]
-	WORD $0x3dc00d88 // ldr q8, [x12, #48]
+	WORD $0x3dc00da8 // ldr q8, [x13, #48]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f859107 // fmul v7.4s, v8.4s, v5.s[0]
 	WORD $0x4e27cd24 // fmla v4.4s, v9.4s, v7.4s
-	WORD $0x3dc01d88 // ldr q8, [x12, #112]
+	WORD $0x3dc01da8 // ldr q8, [x13, #112]
 	WORD $0x4fa51104 // fmla v4.4s, v8.4s, v5.s[1]
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc00965 // ldr q5, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc00985 // ldr q5, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
@@ -636,34 +676,34 @@ loop2:
 	WORD $0x3dc0bc4b // ldr q11, [x2, #752]
 	WORD $0x6f0c056b // ushr v11.16b, v11.16b, #4
 	WORD $0x4faee96a // sdot v10.4s, v11.16b, v14.4b[3]
-	WORD $0x3dc0218b // ldr q11, [x12, #128]
+	WORD $0x3dc021ab // ldr q11, [x13, #128]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f85916c // fmul v12.4s, v11.4s, v5.s[0]
 	WORD $0x4e2ccd01 // fmla v1.4s, v8.4s, v12.4s
-	WORD $0x3dc0318b // ldr q11, [x12, #192]
+	WORD $0x3dc031ab // ldr q11, [x13, #192]
 	WORD $0x4fa51161 // fmla v1.4s, v11.4s, v5.s[1]
-	WORD $0x3dc0258b // ldr q11, [x12, #144]
+	WORD $0x3dc025ab // ldr q11, [x13, #144]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f85916c // fmul v12.4s, v11.4s, v5.s[0]
 	WORD $0x4e2ccce2 // fmla v2.4s, v7.4s, v12.4s
-	WORD $0x3dc0358b // ldr q11, [x12, #208]
+	WORD $0x3dc035ab // ldr q11, [x13, #208]
 	WORD $0x4fa51162 // fmla v2.4s, v11.4s, v5.s[1]
-	WORD $0x3dc0298b // ldr q11, [x12, #160]
+	WORD $0x3dc029ab // ldr q11, [x13, #160]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f85916c // fmul v12.4s, v11.4s, v5.s[0]
 	WORD $0x4e2ccd23 // fmla v3.4s, v9.4s, v12.4s
-	WORD $0x3dc0398b // ldr q11, [x12, #224]
+	WORD $0x3dc039ab // ldr q11, [x13, #224]
 	WORD $0x4fa51163 // fmla v3.4s, v11.4s, v5.s[1]
-	WORD $0x3dc02d8b // ldr q11, [x12, #176]
+	WORD $0x3dc02dab // ldr q11, [x13, #176]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f85916c // fmul v12.4s, v11.4s, v5.s[0]
 	WORD $0x4e2ccd44 // fmla v4.4s, v10.4s, v12.4s
-	WORD $0x3dc03d8b // ldr q11, [x12, #240]
+	WORD $0x3dc03dab // ldr q11, [x13, #240]
 	WORD $0x4fa51164 // fmla v4.4s, v11.4s, v5.s[1]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc00965 // ldr q5, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc00985 // ldr q5, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -764,34 +804,34 @@ loop2:
 	WORD $0x3dc13c47 // ldr q7, [x2, #1264]
 	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
 	WORD $0x4fade8e9 // sdot v9.4s, v7.16b, v13.4b[3]
-	WORD $0x3dc04187 // ldr q7, [x12, #256]
+	WORD $0x3dc041a7 // ldr q7, [x13, #256]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8590e8 // fmul v8.4s, v7.4s, v5.s[0]
 	WORD $0x4e28cd61 // fmla v1.4s, v11.4s, v8.4s
-	WORD $0x3dc05187 // ldr q7, [x12, #320]
+	WORD $0x3dc051a7 // ldr q7, [x13, #320]
 	WORD $0x4fa510e1 // fmla v1.4s, v7.4s, v5.s[1]
-	WORD $0x3dc04587 // ldr q7, [x12, #272]
+	WORD $0x3dc045a7 // ldr q7, [x13, #272]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8590e8 // fmul v8.4s, v7.4s, v5.s[0]
 	WORD $0x4e28cd82 // fmla v2.4s, v12.4s, v8.4s
-	WORD $0x3dc05587 // ldr q7, [x12, #336]
+	WORD $0x3dc055a7 // ldr q7, [x13, #336]
 	WORD $0x4fa510e2 // fmla v2.4s, v7.4s, v5.s[1]
-	WORD $0x3dc04987 // ldr q7, [x12, #288]
+	WORD $0x3dc049a7 // ldr q7, [x13, #288]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8590e8 // fmul v8.4s, v7.4s, v5.s[0]
 	WORD $0x4e28cd43 // fmla v3.4s, v10.4s, v8.4s
-	WORD $0x3dc05987 // ldr q7, [x12, #352]
+	WORD $0x3dc059a7 // ldr q7, [x13, #352]
 	WORD $0x4fa510e3 // fmla v3.4s, v7.4s, v5.s[1]
-	WORD $0x3dc04d87 // ldr q7, [x12, #304]
+	WORD $0x3dc04da7 // ldr q7, [x13, #304]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8590e8 // fmul v8.4s, v7.4s, v5.s[0]
 	WORD $0x4e28cd24 // fmla v4.4s, v9.4s, v8.4s
-	WORD $0x3dc05d87 // ldr q7, [x12, #368]
+	WORD $0x3dc05da7 // ldr q7, [x13, #368]
 	WORD $0x4fa510e4 // fmla v4.4s, v7.4s, v5.s[1]
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc00965 // ldr q5, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc00985 // ldr q5, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
@@ -892,34 +932,34 @@ loop2:
 	WORD $0x3dc13c4c // ldr q12, [x2, #1264]
 	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
 	WORD $0x4faee98a // sdot v10.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc0618c // ldr q12, [x12, #384]
+	WORD $0x3dc061ac // ldr q12, [x13, #384]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f85918b // fmul v11.4s, v12.4s, v5.s[0]
 	WORD $0x4e2bcce1 // fmla v1.4s, v7.4s, v11.4s
-	WORD $0x3dc0718c // ldr q12, [x12, #448]
+	WORD $0x3dc071ac // ldr q12, [x13, #448]
 	WORD $0x4fa51181 // fmla v1.4s, v12.4s, v5.s[1]
-	WORD $0x3dc0658c // ldr q12, [x12, #400]
+	WORD $0x3dc065ac // ldr q12, [x13, #400]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f85918b // fmul v11.4s, v12.4s, v5.s[0]
 	WORD $0x4e2bcd02 // fmla v2.4s, v8.4s, v11.4s
-	WORD $0x3dc0758c // ldr q12, [x12, #464]
+	WORD $0x3dc075ac // ldr q12, [x13, #464]
 	WORD $0x4fa51182 // fmla v2.4s, v12.4s, v5.s[1]
-	WORD $0x3dc0698c // ldr q12, [x12, #416]
+	WORD $0x3dc069ac // ldr q12, [x13, #416]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f85918b // fmul v11.4s, v12.4s, v5.s[0]
 	WORD $0x4e2bcd23 // fmla v3.4s, v9.4s, v11.4s
-	WORD $0x3dc0798c // ldr q12, [x12, #480]
+	WORD $0x3dc079ac // ldr q12, [x13, #480]
 	WORD $0x4fa51183 // fmla v3.4s, v12.4s, v5.s[1]
-	WORD $0x3dc06d8c // ldr q12, [x12, #432]
+	WORD $0x3dc06dac // ldr q12, [x13, #432]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f85918b // fmul v11.4s, v12.4s, v5.s[0]
 	WORD $0x4e2bcd44 // fmla v4.4s, v10.4s, v11.4s
-	WORD $0x3dc07d8c // ldr q12, [x12, #496]
+	WORD $0x3dc07dac // ldr q12, [x13, #496]
 	WORD $0x4fa51184 // fmla v4.4s, v12.4s, v5.s[1]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc00965 // ldr q5, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc00985 // ldr q5, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -1020,34 +1060,34 @@ loop2:
 	WORD $0x3dc1bc48 // ldr q8, [x2, #1776]
 	WORD $0x4e201d08 // and v8.16b, v8.16b, v0.16b
 	WORD $0x4fade909 // sdot v9.4s, v8.16b, v13.4b[3]
-	WORD $0x3dc08188 // ldr q8, [x12, #512]
+	WORD $0x3dc081a8 // ldr q8, [x13, #512]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f859107 // fmul v7.4s, v8.4s, v5.s[0]
 	WORD $0x4e27cd81 // fmla v1.4s, v12.4s, v7.4s
-	WORD $0x3dc09188 // ldr q8, [x12, #576]
+	WORD $0x3dc091a8 // ldr q8, [x13, #576]
 	WORD $0x4fa51101 // fmla v1.4s, v8.4s, v5.s[1]
-	WORD $0x3dc08588 // ldr q8, [x12, #528]
+	WORD $0x3dc085a8 // ldr q8, [x13, #528]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f859107 // fmul v7.4s, v8.4s, v5.s[0]
 	WORD $0x4e27cd62 // fmla v2.4s, v11.4s, v7.4s
-	WORD $0x3dc09588 // ldr q8, [x12, #592]
+	WORD $0x3dc095a8 // ldr q8, [x13, #592]
 	WORD $0x4fa51102 // fmla v2.4s, v8.4s, v5.s[1]
-	WORD $0x3dc08988 // ldr q8, [x12, #544]
+	WORD $0x3dc089a8 // ldr q8, [x13, #544]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f859107 // fmul v7.4s, v8.4s, v5.s[0]
 	WORD $0x4e27cd43 // fmla v3.4s, v10.4s, v7.4s
-	WORD $0x3dc09988 // ldr q8, [x12, #608]
+	WORD $0x3dc099a8 // ldr q8, [x13, #608]
 	WORD $0x4fa51103 // fmla v3.4s, v8.4s, v5.s[1]
-	WORD $0x3dc08d88 // ldr q8, [x12, #560]
+	WORD $0x3dc08da8 // ldr q8, [x13, #560]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f859107 // fmul v7.4s, v8.4s, v5.s[0]
 	WORD $0x4e27cd24 // fmla v4.4s, v9.4s, v7.4s
-	WORD $0x3dc09d88 // ldr q8, [x12, #624]
+	WORD $0x3dc09da8 // ldr q8, [x13, #624]
 	WORD $0x4fa51104 // fmla v4.4s, v8.4s, v5.s[1]
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc00965 // ldr q5, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc00985 // ldr q5, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
@@ -1148,34 +1188,34 @@ loop2:
 	WORD $0x3dc1bc4b // ldr q11, [x2, #1776]
 	WORD $0x6f0c056b // ushr v11.16b, v11.16b, #4
 	WORD $0x4faee96a // sdot v10.4s, v11.16b, v14.4b[3]
-	WORD $0x3dc0a18b // ldr q11, [x12, #640]
+	WORD $0x3dc0a1ab // ldr q11, [x13, #640]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f85916c // fmul v12.4s, v11.4s, v5.s[0]
 	WORD $0x4e2ccd01 // fmla v1.4s, v8.4s, v12.4s
-	WORD $0x3dc0b18b // ldr q11, [x12, #704]
+	WORD $0x3dc0b1ab // ldr q11, [x13, #704]
 	WORD $0x4fa51161 // fmla v1.4s, v11.4s, v5.s[1]
-	WORD $0x3dc0a58b // ldr q11, [x12, #656]
+	WORD $0x3dc0a5ab // ldr q11, [x13, #656]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f85916c // fmul v12.4s, v11.4s, v5.s[0]
 	WORD $0x4e2ccce2 // fmla v2.4s, v7.4s, v12.4s
-	WORD $0x3dc0b58b // ldr q11, [x12, #720]
+	WORD $0x3dc0b5ab // ldr q11, [x13, #720]
 	WORD $0x4fa51162 // fmla v2.4s, v11.4s, v5.s[1]
-	WORD $0x3dc0a98b // ldr q11, [x12, #672]
+	WORD $0x3dc0a9ab // ldr q11, [x13, #672]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f85916c // fmul v12.4s, v11.4s, v5.s[0]
 	WORD $0x4e2ccd23 // fmla v3.4s, v9.4s, v12.4s
-	WORD $0x3dc0b98b // ldr q11, [x12, #736]
+	WORD $0x3dc0b9ab // ldr q11, [x13, #736]
 	WORD $0x4fa51163 // fmla v3.4s, v11.4s, v5.s[1]
-	WORD $0x3dc0ad8b // ldr q11, [x12, #688]
+	WORD $0x3dc0adab // ldr q11, [x13, #688]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f85916c // fmul v12.4s, v11.4s, v5.s[0]
 	WORD $0x4e2ccd44 // fmla v4.4s, v10.4s, v12.4s
-	WORD $0x3dc0bd8b // ldr q11, [x12, #752]
+	WORD $0x3dc0bdab // ldr q11, [x13, #752]
 	WORD $0x4fa51164 // fmla v4.4s, v11.4s, v5.s[1]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc00965 // ldr q5, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc00985 // ldr q5, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40b // movi v11.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -1276,34 +1316,34 @@ loop2:
 	WORD $0x3dc23c47 // ldr q7, [x2, #2288]
 	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
 	WORD $0x4fade8e9 // sdot v9.4s, v7.16b, v13.4b[3]
-	WORD $0x3dc0c187 // ldr q7, [x12, #768]
+	WORD $0x3dc0c1a7 // ldr q7, [x13, #768]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8590e8 // fmul v8.4s, v7.4s, v5.s[0]
 	WORD $0x4e28cd61 // fmla v1.4s, v11.4s, v8.4s
-	WORD $0x3dc0d187 // ldr q7, [x12, #832]
+	WORD $0x3dc0d1a7 // ldr q7, [x13, #832]
 	WORD $0x4fa510e1 // fmla v1.4s, v7.4s, v5.s[1]
-	WORD $0x3dc0c587 // ldr q7, [x12, #784]
+	WORD $0x3dc0c5a7 // ldr q7, [x13, #784]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8590e8 // fmul v8.4s, v7.4s, v5.s[0]
 	WORD $0x4e28cd82 // fmla v2.4s, v12.4s, v8.4s
-	WORD $0x3dc0d587 // ldr q7, [x12, #848]
+	WORD $0x3dc0d5a7 // ldr q7, [x13, #848]
 	WORD $0x4fa510e2 // fmla v2.4s, v7.4s, v5.s[1]
-	WORD $0x3dc0c987 // ldr q7, [x12, #800]
+	WORD $0x3dc0c9a7 // ldr q7, [x13, #800]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8590e8 // fmul v8.4s, v7.4s, v5.s[0]
 	WORD $0x4e28cd43 // fmla v3.4s, v10.4s, v8.4s
-	WORD $0x3dc0d987 // ldr q7, [x12, #864]
+	WORD $0x3dc0d9a7 // ldr q7, [x13, #864]
 	WORD $0x4fa510e3 // fmla v3.4s, v7.4s, v5.s[1]
-	WORD $0x3dc0cd87 // ldr q7, [x12, #816]
+	WORD $0x3dc0cda7 // ldr q7, [x13, #816]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8590e8 // fmul v8.4s, v7.4s, v5.s[0]
 	WORD $0x4e28cd24 // fmla v4.4s, v9.4s, v8.4s
-	WORD $0x3dc0dd87 // ldr q7, [x12, #880]
+	WORD $0x3dc0dda7 // ldr q7, [x13, #880]
 	WORD $0x4fa510e4 // fmla v4.4s, v7.4s, v5.s[1]
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc00965 // ldr q5, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc00985 // ldr q5, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
@@ -1404,38 +1444,38 @@ loop2:
 	WORD $0x3dc23c4c // ldr q12, [x2, #2288]
 	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
 	WORD $0x4faee98a // sdot v10.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc0e18c // ldr q12, [x12, #896]
+	WORD $0x3dc0e1ac // ldr q12, [x13, #896]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f85918b // fmul v11.4s, v12.4s, v5.s[0]
 	WORD $0x4e2bcce1 // fmla v1.4s, v7.4s, v11.4s
-	WORD $0x3dc0f18c // ldr q12, [x12, #960]
+	WORD $0x3dc0f1ac // ldr q12, [x13, #960]
 	WORD $0x4fa51181 // fmla v1.4s, v12.4s, v5.s[1]
-	WORD $0x3dc0e58c // ldr q12, [x12, #912]
+	WORD $0x3dc0e5ac // ldr q12, [x13, #912]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f85918b // fmul v11.4s, v12.4s, v5.s[0]
 	WORD $0x4e2bcd02 // fmla v2.4s, v8.4s, v11.4s
-	WORD $0x3dc0f58c // ldr q12, [x12, #976]
+	WORD $0x3dc0f5ac // ldr q12, [x13, #976]
 	WORD $0x4fa51182 // fmla v2.4s, v12.4s, v5.s[1]
-	WORD $0x3dc0e98c // ldr q12, [x12, #928]
+	WORD $0x3dc0e9ac // ldr q12, [x13, #928]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f85918b // fmul v11.4s, v12.4s, v5.s[0]
 	WORD $0x4e2bcd23 // fmla v3.4s, v9.4s, v11.4s
-	WORD $0x3dc0f98c // ldr q12, [x12, #992]
+	WORD $0x3dc0f9ac // ldr q12, [x13, #992]
 	WORD $0x4fa51183 // fmla v3.4s, v12.4s, v5.s[1]
-	WORD $0x3dc0ed8c // ldr q12, [x12, #944]
+	WORD $0x3dc0edac // ldr q12, [x13, #944]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f85918b // fmul v11.4s, v12.4s, v5.s[0]
 	WORD $0x4e2bcd44 // fmla v4.4s, v10.4s, v11.4s
-	WORD $0x3dc0fd8c // ldr q12, [x12, #1008]
+	WORD $0x3dc0fdac // ldr q12, [x13, #1008]
 	WORD $0x4fa51184 // fmla v4.4s, v12.4s, v5.s[1]
 	ADD $2304, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a1 // str q1, [x13]
-	WORD $0x3d8005a2 // str q2, [x13, #16]
-	WORD $0x3d8009a3 // str q3, [x13, #32]
-	WORD $0x3d800da4 // str q4, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c1 // str q1, [x14]
+	WORD $0x3d8005c2 // str q2, [x14, #16]
+	WORD $0x3d8009c3 // str q3, [x14, #32]
+	WORD $0x3d800dc4 // str q4, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -1453,13 +1493,14 @@ TEXT ·Gemv_q4_kx16_q8x_16x2_dotprod(SB), 0, $1024-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-1024(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-1024(SP), R14
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
@@ -1470,6 +1511,45 @@ loop1:
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+	PRFM 832(R15), PLDL1STRM
+	PRFM 896(R15), PLDL1STRM
+	PRFM 960(R15), PLDL1STRM
+	PRFM 1024(R15), PLDL1STRM
+	PRFM 1088(R15), PLDL1STRM
+	PRFM 1152(R15), PLDL1STRM
+	PRFM 1216(R15), PLDL1STRM
+	PRFM 1280(R15), PLDL1STRM
+	PRFM 1344(R15), PLDL1STRM
+	PRFM 1408(R15), PLDL1STRM
+	PRFM 1472(R15), PLDL1STRM
+	PRFM 1536(R15), PLDL1STRM
+	PRFM 1600(R15), PLDL1STRM
+	PRFM 1664(R15), PLDL1STRM
+	PRFM 1728(R15), PLDL1STRM
+	PRFM 1792(R15), PLDL1STRM
+	PRFM 1856(R15), PLDL1STRM
+	PRFM 1920(R15), PLDL1STRM
+	PRFM 1984(R15), PLDL1STRM
+	PRFM 2048(R15), PLDL1STRM
+	PRFM 2112(R15), PLDL1STRM
+	PRFM 2176(R15), PLDL1STRM
+	PRFM 2240(R15), PLDL1STRM
+near3:
 	WORD $0x3dc00049 // ldr q9, [x2]
 	WORD $0x3dc0044a // ldr q10, [x2, #16]
 	WORD $0x0e21792b // fcvtl v11.4s, v9.4h
@@ -1482,8 +1562,8 @@ loop2:
 	WORD $0x4e217950 // fcvtl2 v16.4s, v10.8h
 	WORD $0x0e217931 // fcvtl v17.4s, v9.4h
 	WORD $0x4e217932 // fcvtl2 v18.4s, v9.8h
-	MOVW $0x000000ff, R14
-	WORD $0x4e040dc9 // dup v9.4s, w14
+	MOVW $0x000000ff, R15
+	WORD $0x4e040de9 // dup v9.4s, w15
 	WORD $0x6ea0f9ef // fneg v15.4s, v15.4s
 	WORD $0x6ea0fa10 // fneg v16.4s, v16.4s
 	WORD $0x6ea0fa31 // fneg v17.4s, v17.4s
@@ -1505,79 +1585,79 @@ loop2:
 	WORD $0x4e291eba // and v26.16b, v21.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2bdf5a // fmul v26.4s, v26.4s, v11.4s
-	WORD $0x3d8001ba // str q26, [x13]
+	WORD $0x3d8001da // str q26, [x14]
 	WORD $0x4e291eda // and v26.16b, v22.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2fdf5a // fmul v26.4s, v26.4s, v15.4s
-	WORD $0x3d8011ba // str q26, [x13, #64]
+	WORD $0x3d8011da // str q26, [x14, #64]
 	WORD $0x6f3806ba // ushr v26.4s, v21.4s, #8
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2bdf5a // fmul v26.4s, v26.4s, v11.4s
-	WORD $0x3d8021ba // str q26, [x13, #128]
+	WORD $0x3d8021da // str q26, [x14, #128]
 	WORD $0x6f3806da // ushr v26.4s, v22.4s, #8
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2fdf5a // fmul v26.4s, v26.4s, v15.4s
-	WORD $0x3d8031ba // str q26, [x13, #192]
+	WORD $0x3d8031da // str q26, [x14, #192]
 	WORD $0x6f3006ba // ushr v26.4s, v21.4s, #16
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2bdf5a // fmul v26.4s, v26.4s, v11.4s
-	WORD $0x3d8041ba // str q26, [x13, #256]
+	WORD $0x3d8041da // str q26, [x14, #256]
 	WORD $0x6f3006da // ushr v26.4s, v22.4s, #16
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2fdf5a // fmul v26.4s, v26.4s, v15.4s
-	WORD $0x3d8051ba // str q26, [x13, #320]
+	WORD $0x3d8051da // str q26, [x14, #320]
 	WORD $0x6f2806ba // ushr v26.4s, v21.4s, #24
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2bdf5a // fmul v26.4s, v26.4s, v11.4s
-	WORD $0x3d8061ba // str q26, [x13, #384]
+	WORD $0x3d8061da // str q26, [x14, #384]
 	WORD $0x6f2806da // ushr v26.4s, v22.4s, #24
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2fdf5a // fmul v26.4s, v26.4s, v15.4s
-	WORD $0x3d8071ba // str q26, [x13, #448]
+	WORD $0x3d8071da // str q26, [x14, #448]
 	WORD $0x4e291efa // and v26.16b, v23.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2bdf5a // fmul v26.4s, v26.4s, v11.4s
-	WORD $0x3d8081ba // str q26, [x13, #512]
+	WORD $0x3d8081da // str q26, [x14, #512]
 	WORD $0x4e291f1a // and v26.16b, v24.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2fdf5a // fmul v26.4s, v26.4s, v15.4s
-	WORD $0x3d8091ba // str q26, [x13, #576]
+	WORD $0x3d8091da // str q26, [x14, #576]
 	WORD $0x6f3806fa // ushr v26.4s, v23.4s, #8
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2bdf5a // fmul v26.4s, v26.4s, v11.4s
-	WORD $0x3d80a1ba // str q26, [x13, #640]
+	WORD $0x3d80a1da // str q26, [x14, #640]
 	WORD $0x6f38071a // ushr v26.4s, v24.4s, #8
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2fdf5a // fmul v26.4s, v26.4s, v15.4s
-	WORD $0x3d80b1ba // str q26, [x13, #704]
+	WORD $0x3d80b1da // str q26, [x14, #704]
 	WORD $0x6f3006fa // ushr v26.4s, v23.4s, #16
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2bdf5a // fmul v26.4s, v26.4s, v11.4s
-	WORD $0x3d80c1ba // str q26, [x13, #768]
+	WORD $0x3d80c1da // str q26, [x14, #768]
 	WORD $0x6f30071a // ushr v26.4s, v24.4s, #16
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2fdf5a // fmul v26.4s, v26.4s, v15.4s
-	WORD $0x3d80d1ba // str q26, [x13, #832]
+	WORD $0x3d80d1da // str q26, [x14, #832]
 	WORD $0x6f2806fa // ushr v26.4s, v23.4s, #24
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2bdf5a // fmul v26.4s, v26.4s, v11.4s
-	WORD $0x3d80e1ba // str q26, [x13, #896]
+	WORD $0x3d80e1da // str q26, [x14, #896]
 	WORD $0x6f28071a // ushr v26.4s, v24.4s, #24
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2fdf5a // fmul v26.4s, v26.4s, v15.4s
-	WORD $0x3d80f1ba // str q26, [x13, #960]
+	WORD $0x3d80f1da // str q26, [x14, #960]
 	WORD $0x4f01e7f3 // movi v19.16b, #63
 	WORD $0x4f00e5ea // movi v10.16b, #15
 	WORD $0x3dc0145a // ldr q26, [x2, #80]
@@ -1595,79 +1675,79 @@ loop2:
 	WORD $0x4e291eea // and v10.16b, v23.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8005aa // str q10, [x13, #16]
+	WORD $0x3d8005ca // str q10, [x14, #16]
 	WORD $0x4e291eca // and v10.16b, v22.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e30dd4a // fmul v10.4s, v10.4s, v16.4s
-	WORD $0x3d8015aa // str q10, [x13, #80]
+	WORD $0x3d8015ca // str q10, [x14, #80]
 	WORD $0x6f3806ea // ushr v10.4s, v23.4s, #8
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8025aa // str q10, [x13, #144]
+	WORD $0x3d8025ca // str q10, [x14, #144]
 	WORD $0x6f3806ca // ushr v10.4s, v22.4s, #8
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e30dd4a // fmul v10.4s, v10.4s, v16.4s
-	WORD $0x3d8035aa // str q10, [x13, #208]
+	WORD $0x3d8035ca // str q10, [x14, #208]
 	WORD $0x6f3006ea // ushr v10.4s, v23.4s, #16
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8045aa // str q10, [x13, #272]
+	WORD $0x3d8045ca // str q10, [x14, #272]
 	WORD $0x6f3006ca // ushr v10.4s, v22.4s, #16
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e30dd4a // fmul v10.4s, v10.4s, v16.4s
-	WORD $0x3d8055aa // str q10, [x13, #336]
+	WORD $0x3d8055ca // str q10, [x14, #336]
 	WORD $0x6f2806ea // ushr v10.4s, v23.4s, #24
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8065aa // str q10, [x13, #400]
+	WORD $0x3d8065ca // str q10, [x14, #400]
 	WORD $0x6f2806ca // ushr v10.4s, v22.4s, #24
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e30dd4a // fmul v10.4s, v10.4s, v16.4s
-	WORD $0x3d8075aa // str q10, [x13, #464]
+	WORD $0x3d8075ca // str q10, [x14, #464]
 	WORD $0x4e291eaa // and v10.16b, v21.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8085aa // str q10, [x13, #528]
+	WORD $0x3d8085ca // str q10, [x14, #528]
 	WORD $0x4e291e8a // and v10.16b, v20.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e30dd4a // fmul v10.4s, v10.4s, v16.4s
-	WORD $0x3d8095aa // str q10, [x13, #592]
+	WORD $0x3d8095ca // str q10, [x14, #592]
 	WORD $0x6f3806aa // ushr v10.4s, v21.4s, #8
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80a5aa // str q10, [x13, #656]
+	WORD $0x3d80a5ca // str q10, [x14, #656]
 	WORD $0x6f38068a // ushr v10.4s, v20.4s, #8
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e30dd4a // fmul v10.4s, v10.4s, v16.4s
-	WORD $0x3d80b5aa // str q10, [x13, #720]
+	WORD $0x3d80b5ca // str q10, [x14, #720]
 	WORD $0x6f3006aa // ushr v10.4s, v21.4s, #16
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80c5aa // str q10, [x13, #784]
+	WORD $0x3d80c5ca // str q10, [x14, #784]
 	WORD $0x6f30068a // ushr v10.4s, v20.4s, #16
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e30dd4a // fmul v10.4s, v10.4s, v16.4s
-	WORD $0x3d80d5aa // str q10, [x13, #848]
+	WORD $0x3d80d5ca // str q10, [x14, #848]
 	WORD $0x6f2806aa // ushr v10.4s, v21.4s, #24
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80e5aa // str q10, [x13, #912]
+	WORD $0x3d80e5ca // str q10, [x14, #912]
 	WORD $0x6f28068a // ushr v10.4s, v20.4s, #24
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e30dd4a // fmul v10.4s, v10.4s, v16.4s
-	WORD $0x3d80f5aa // str q10, [x13, #976]
+	WORD $0x3d80f5ca // str q10, [x14, #976]
 	WORD $0x4f01e7f9 // movi v25.16b, #63
 	WORD $0x4f00e5fa // movi v26.16b, #15
 	WORD $0x3dc0184a // ldr q10, [x2, #96]
@@ -1685,79 +1765,79 @@ loop2:
 	WORD $0x4e291eba // and v26.16b, v21.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2ddf5a // fmul v26.4s, v26.4s, v13.4s
-	WORD $0x3d8009ba // str q26, [x13, #32]
+	WORD $0x3d8009da // str q26, [x14, #32]
 	WORD $0x4e291eda // and v26.16b, v22.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e31df5a // fmul v26.4s, v26.4s, v17.4s
-	WORD $0x3d8019ba // str q26, [x13, #96]
+	WORD $0x3d8019da // str q26, [x14, #96]
 	WORD $0x6f3806ba // ushr v26.4s, v21.4s, #8
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2ddf5a // fmul v26.4s, v26.4s, v13.4s
-	WORD $0x3d8029ba // str q26, [x13, #160]
+	WORD $0x3d8029da // str q26, [x14, #160]
 	WORD $0x6f3806da // ushr v26.4s, v22.4s, #8
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e31df5a // fmul v26.4s, v26.4s, v17.4s
-	WORD $0x3d8039ba // str q26, [x13, #224]
+	WORD $0x3d8039da // str q26, [x14, #224]
 	WORD $0x6f3006ba // ushr v26.4s, v21.4s, #16
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2ddf5a // fmul v26.4s, v26.4s, v13.4s
-	WORD $0x3d8049ba // str q26, [x13, #288]
+	WORD $0x3d8049da // str q26, [x14, #288]
 	WORD $0x6f3006da // ushr v26.4s, v22.4s, #16
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e31df5a // fmul v26.4s, v26.4s, v17.4s
-	WORD $0x3d8059ba // str q26, [x13, #352]
+	WORD $0x3d8059da // str q26, [x14, #352]
 	WORD $0x6f2806ba // ushr v26.4s, v21.4s, #24
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2ddf5a // fmul v26.4s, v26.4s, v13.4s
-	WORD $0x3d8069ba // str q26, [x13, #416]
+	WORD $0x3d8069da // str q26, [x14, #416]
 	WORD $0x6f2806da // ushr v26.4s, v22.4s, #24
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e31df5a // fmul v26.4s, v26.4s, v17.4s
-	WORD $0x3d8079ba // str q26, [x13, #480]
+	WORD $0x3d8079da // str q26, [x14, #480]
 	WORD $0x4e291efa // and v26.16b, v23.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2ddf5a // fmul v26.4s, v26.4s, v13.4s
-	WORD $0x3d8089ba // str q26, [x13, #544]
+	WORD $0x3d8089da // str q26, [x14, #544]
 	WORD $0x4e291f1a // and v26.16b, v24.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e31df5a // fmul v26.4s, v26.4s, v17.4s
-	WORD $0x3d8099ba // str q26, [x13, #608]
+	WORD $0x3d8099da // str q26, [x14, #608]
 	WORD $0x6f3806fa // ushr v26.4s, v23.4s, #8
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2ddf5a // fmul v26.4s, v26.4s, v13.4s
-	WORD $0x3d80a9ba // str q26, [x13, #672]
+	WORD $0x3d80a9da // str q26, [x14, #672]
 	WORD $0x6f38071a // ushr v26.4s, v24.4s, #8
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e31df5a // fmul v26.4s, v26.4s, v17.4s
-	WORD $0x3d80b9ba // str q26, [x13, #736]
+	WORD $0x3d80b9da // str q26, [x14, #736]
 	WORD $0x6f3006fa // ushr v26.4s, v23.4s, #16
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2ddf5a // fmul v26.4s, v26.4s, v13.4s
-	WORD $0x3d80c9ba // str q26, [x13, #800]
+	WORD $0x3d80c9da // str q26, [x14, #800]
 	WORD $0x6f30071a // ushr v26.4s, v24.4s, #16
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e31df5a // fmul v26.4s, v26.4s, v17.4s
-	WORD $0x3d80d9ba // str q26, [x13, #864]
+	WORD $0x3d80d9da // str q26, [x14, #864]
 	WORD $0x6f2806fa // ushr v26.4s, v23.4s, #24
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e2ddf5a // fmul v26.4s, v26.4s, v13.4s
-	WORD $0x3d80e9ba // str q26, [x13, #928]
+	WORD $0x3d80e9da // str q26, [x14, #928]
 	WORD $0x6f28071a // ushr v26.4s, v24.4s, #24
 	WORD $0x4e291f5a // and v26.16b, v26.16b, v9.16b
 	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	WORD $0x6e31df5a // fmul v26.4s, v26.4s, v17.4s
-	WORD $0x3d80f9ba // str q26, [x13, #992]
+	WORD $0x3d80f9da // str q26, [x14, #992]
 	WORD $0x4f01e7f3 // movi v19.16b, #63
 	WORD $0x4f00e5ea // movi v10.16b, #15
 	WORD $0x3dc01c5a // ldr q26, [x2, #112]
@@ -1775,87 +1855,87 @@ loop2:
 	WORD $0x4e291eea // and v10.16b, v23.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d800daa // str q10, [x13, #48]
+	WORD $0x3d800dca // str q10, [x14, #48]
 	WORD $0x4e291eca // and v10.16b, v22.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
-	WORD $0x3d801daa // str q10, [x13, #112]
+	WORD $0x3d801dca // str q10, [x14, #112]
 	WORD $0x6f3806ea // ushr v10.4s, v23.4s, #8
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d802daa // str q10, [x13, #176]
+	WORD $0x3d802dca // str q10, [x14, #176]
 	WORD $0x6f3806ca // ushr v10.4s, v22.4s, #8
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
-	WORD $0x3d803daa // str q10, [x13, #240]
+	WORD $0x3d803dca // str q10, [x14, #240]
 	WORD $0x6f3006ea // ushr v10.4s, v23.4s, #16
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d804daa // str q10, [x13, #304]
+	WORD $0x3d804dca // str q10, [x14, #304]
 	WORD $0x6f3006ca // ushr v10.4s, v22.4s, #16
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
-	WORD $0x3d805daa // str q10, [x13, #368]
+	WORD $0x3d805dca // str q10, [x14, #368]
 	WORD $0x6f2806ea // ushr v10.4s, v23.4s, #24
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d806daa // str q10, [x13, #432]
+	WORD $0x3d806dca // str q10, [x14, #432]
 	WORD $0x6f2806ca // ushr v10.4s, v22.4s, #24
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
-	WORD $0x3d807daa // str q10, [x13, #496]
+	WORD $0x3d807dca // str q10, [x14, #496]
 	WORD $0x4e291eaa // and v10.16b, v21.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d808daa // str q10, [x13, #560]
+	WORD $0x3d808dca // str q10, [x14, #560]
 	WORD $0x4e291e8a // and v10.16b, v20.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
-	WORD $0x3d809daa // str q10, [x13, #624]
+	WORD $0x3d809dca // str q10, [x14, #624]
 	WORD $0x6f3806aa // ushr v10.4s, v21.4s, #8
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80adaa // str q10, [x13, #688]
+	WORD $0x3d80adca // str q10, [x14, #688]
 	WORD $0x6f38068a // ushr v10.4s, v20.4s, #8
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
-	WORD $0x3d80bdaa // str q10, [x13, #752]
+	WORD $0x3d80bdca // str q10, [x14, #752]
 	WORD $0x6f3006aa // ushr v10.4s, v21.4s, #16
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80cdaa // str q10, [x13, #816]
+	WORD $0x3d80cdca // str q10, [x14, #816]
 	WORD $0x6f30068a // ushr v10.4s, v20.4s, #16
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
-	WORD $0x3d80ddaa // str q10, [x13, #880]
+	WORD $0x3d80ddca // str q10, [x14, #880]
 	WORD $0x6f2806aa // ushr v10.4s, v21.4s, #24
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80edaa // str q10, [x13, #944]
+	WORD $0x3d80edca // str q10, [x14, #944]
 	WORD $0x6f28068a // ushr v10.4s, v20.4s, #24
 	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
 	WORD $0x6e21d94a // ucvtf v10.4s, v10.4s
 	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
-	WORD $0x3d80fdaa // str q10, [x13, #1008]
-	WORD $0x3dc00171 // ldr q17, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00969 // ldr q9, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3d80fdca // str q10, [x14, #1008]
+	WORD $0x3dc00191 // ldr q17, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00989 // ldr q9, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc0404b // ldr q11, [x2, #256]
@@ -1890,14 +1970,14 @@ loop2:
 	WORD $0x4e201d6b // and v11.16b, v11.16b, v0.16b
 	WORD $0x4fb0e96d // sdot v13.4s, v11.16b, v16.4b[3]
 	WORD $0x4faee96c // sdot v12.4s, v11.16b, v14.4b[3]
-	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc001cb // ldr q11, [x14]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f89916a // fmul v10.4s, v11.4s, v9.s[0]
 	WORD $0x4e2acda1 // fmla v1.4s, v13.4s, v10.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f92916a // fmul v10.4s, v11.4s, v18.s[0]
 	WORD $0x4e2acd85 // fmla v5.4s, v12.4s, v10.4s
-	WORD $0x3dc011ab // ldr q11, [x13, #64]
+	WORD $0x3dc011cb // ldr q11, [x14, #64]
 	WORD $0x4fa91161 // fmla v1.4s, v11.4s, v9.s[1]
 	WORD $0x4fb21165 // fmla v5.4s, v11.4s, v18.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -1934,14 +2014,14 @@ loop2:
 	WORD $0x4e201d8c // and v12.16b, v12.16b, v0.16b
 	WORD $0x4fb0e98b // sdot v11.4s, v12.16b, v16.4b[3]
 	WORD $0x4faee98a // sdot v10.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc005cc // ldr q12, [x14, #16]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f89918d // fmul v13.4s, v12.4s, v9.s[0]
 	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f92918d // fmul v13.4s, v12.4s, v18.s[0]
 	WORD $0x4e2dcd46 // fmla v6.4s, v10.4s, v13.4s
-	WORD $0x3dc015ac // ldr q12, [x13, #80]
+	WORD $0x3dc015cc // ldr q12, [x14, #80]
 	WORD $0x4fa91182 // fmla v2.4s, v12.4s, v9.s[1]
 	WORD $0x4fb21186 // fmla v6.4s, v12.4s, v18.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -1978,14 +2058,14 @@ loop2:
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
 	WORD $0x4faee94d // sdot v13.4s, v10.16b, v14.4b[3]
-	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	WORD $0x3dc009ca // ldr q10, [x14, #32]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f89914b // fmul v11.4s, v10.4s, v9.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f92914b // fmul v11.4s, v10.4s, v18.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc019aa // ldr q10, [x13, #96]
+	WORD $0x3dc019ca // ldr q10, [x14, #96]
 	WORD $0x4fa91143 // fmla v3.4s, v10.4s, v9.s[1]
 	WORD $0x4fb21147 // fmla v7.4s, v10.4s, v18.s[1]
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -2022,24 +2102,24 @@ loop2:
 	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
 	WORD $0x4fb0e9aa // sdot v10.4s, v13.16b, v16.4b[3]
 	WORD $0x4faee9ab // sdot v11.4s, v13.16b, v14.4b[3]
-	WORD $0x3dc00dad // ldr q13, [x13, #48]
+	WORD $0x3dc00dcd // ldr q13, [x14, #48]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8991ac // fmul v12.4s, v13.4s, v9.s[0]
 	WORD $0x4e2ccd44 // fmla v4.4s, v10.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9291ac // fmul v12.4s, v13.4s, v18.s[0]
 	WORD $0x4e2ccd68 // fmla v8.4s, v11.4s, v12.4s
-	WORD $0x3dc01dad // ldr q13, [x13, #112]
+	WORD $0x3dc01dcd // ldr q13, [x14, #112]
 	WORD $0x4fa911a4 // fmla v4.4s, v13.4s, v9.s[1]
 	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc00591 // ldr q17, [x12, #16]
-	WORD $0x3dc00989 // ldr q9, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005b1 // ldr q17, [x13, #16]
+	WORD $0x3dc009a9 // ldr q9, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc0404b // ldr q11, [x2, #256]
@@ -2074,14 +2154,14 @@ loop2:
 	WORD $0x6f0c056b // ushr v11.16b, v11.16b, #4
 	WORD $0x4fafe96d // sdot v13.4s, v11.16b, v15.4b[3]
 	WORD $0x4fb1e96c // sdot v12.4s, v11.16b, v17.4b[3]
-	WORD $0x3dc021ab // ldr q11, [x13, #128]
+	WORD $0x3dc021cb // ldr q11, [x14, #128]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f92916a // fmul v10.4s, v11.4s, v18.s[0]
 	WORD $0x4e2acda1 // fmla v1.4s, v13.4s, v10.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f89916a // fmul v10.4s, v11.4s, v9.s[0]
 	WORD $0x4e2acd85 // fmla v5.4s, v12.4s, v10.4s
-	WORD $0x3dc031ab // ldr q11, [x13, #192]
+	WORD $0x3dc031cb // ldr q11, [x14, #192]
 	WORD $0x4fb21161 // fmla v1.4s, v11.4s, v18.s[1]
 	WORD $0x4fa91165 // fmla v5.4s, v11.4s, v9.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -2118,14 +2198,14 @@ loop2:
 	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
 	WORD $0x4fafe98b // sdot v11.4s, v12.16b, v15.4b[3]
 	WORD $0x4fb1e98a // sdot v10.4s, v12.16b, v17.4b[3]
-	WORD $0x3dc025ac // ldr q12, [x13, #144]
+	WORD $0x3dc025cc // ldr q12, [x14, #144]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f92918d // fmul v13.4s, v12.4s, v18.s[0]
 	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f89918d // fmul v13.4s, v12.4s, v9.s[0]
 	WORD $0x4e2dcd46 // fmla v6.4s, v10.4s, v13.4s
-	WORD $0x3dc035ac // ldr q12, [x13, #208]
+	WORD $0x3dc035cc // ldr q12, [x14, #208]
 	WORD $0x4fb21182 // fmla v2.4s, v12.4s, v18.s[1]
 	WORD $0x4fa91186 // fmla v6.4s, v12.4s, v9.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -2162,14 +2242,14 @@ loop2:
 	WORD $0x6f0c054a // ushr v10.16b, v10.16b, #4
 	WORD $0x4fafe94c // sdot v12.4s, v10.16b, v15.4b[3]
 	WORD $0x4fb1e94d // sdot v13.4s, v10.16b, v17.4b[3]
-	WORD $0x3dc029aa // ldr q10, [x13, #160]
+	WORD $0x3dc029ca // ldr q10, [x14, #160]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f92914b // fmul v11.4s, v10.4s, v18.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f89914b // fmul v11.4s, v10.4s, v9.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc039aa // ldr q10, [x13, #224]
+	WORD $0x3dc039ca // ldr q10, [x14, #224]
 	WORD $0x4fb21143 // fmla v3.4s, v10.4s, v18.s[1]
 	WORD $0x4fa91147 // fmla v7.4s, v10.4s, v9.s[1]
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -2206,24 +2286,24 @@ loop2:
 	WORD $0x6f0c05ad // ushr v13.16b, v13.16b, #4
 	WORD $0x4fafe9aa // sdot v10.4s, v13.16b, v15.4b[3]
 	WORD $0x4fb1e9ab // sdot v11.4s, v13.16b, v17.4b[3]
-	WORD $0x3dc02dad // ldr q13, [x13, #176]
+	WORD $0x3dc02dcd // ldr q13, [x14, #176]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9291ac // fmul v12.4s, v13.4s, v18.s[0]
 	WORD $0x4e2ccd44 // fmla v4.4s, v10.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8991ac // fmul v12.4s, v13.4s, v9.s[0]
 	WORD $0x4e2ccd68 // fmla v8.4s, v11.4s, v12.4s
-	WORD $0x3dc03dad // ldr q13, [x13, #240]
+	WORD $0x3dc03dcd // ldr q13, [x14, #240]
 	WORD $0x4fb211a4 // fmla v4.4s, v13.4s, v18.s[1]
 	WORD $0x4fa911a8 // fmla v8.4s, v13.4s, v9.s[1]
-	WORD $0x3dc00171 // ldr q17, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00969 // ldr q9, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc00191 // ldr q17, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00989 // ldr q9, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc0c04b // ldr q11, [x2, #768]
@@ -2258,14 +2338,14 @@ loop2:
 	WORD $0x4e201d6b // and v11.16b, v11.16b, v0.16b
 	WORD $0x4fb0e96d // sdot v13.4s, v11.16b, v16.4b[3]
 	WORD $0x4faee96c // sdot v12.4s, v11.16b, v14.4b[3]
-	WORD $0x3dc041ab // ldr q11, [x13, #256]
+	WORD $0x3dc041cb // ldr q11, [x14, #256]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f89916a // fmul v10.4s, v11.4s, v9.s[0]
 	WORD $0x4e2acda1 // fmla v1.4s, v13.4s, v10.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f92916a // fmul v10.4s, v11.4s, v18.s[0]
 	WORD $0x4e2acd85 // fmla v5.4s, v12.4s, v10.4s
-	WORD $0x3dc051ab // ldr q11, [x13, #320]
+	WORD $0x3dc051cb // ldr q11, [x14, #320]
 	WORD $0x4fa91161 // fmla v1.4s, v11.4s, v9.s[1]
 	WORD $0x4fb21165 // fmla v5.4s, v11.4s, v18.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -2302,14 +2382,14 @@ loop2:
 	WORD $0x4e201d8c // and v12.16b, v12.16b, v0.16b
 	WORD $0x4fb0e98b // sdot v11.4s, v12.16b, v16.4b[3]
 	WORD $0x4faee98a // sdot v10.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc045ac // ldr q12, [x13, #272]
+	WORD $0x3dc045cc // ldr q12, [x14, #272]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f89918d // fmul v13.4s, v12.4s, v9.s[0]
 	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f92918d // fmul v13.4s, v12.4s, v18.s[0]
 	WORD $0x4e2dcd46 // fmla v6.4s, v10.4s, v13.4s
-	WORD $0x3dc055ac // ldr q12, [x13, #336]
+	WORD $0x3dc055cc // ldr q12, [x14, #336]
 	WORD $0x4fa91182 // fmla v2.4s, v12.4s, v9.s[1]
 	WORD $0x4fb21186 // fmla v6.4s, v12.4s, v18.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -2346,14 +2426,14 @@ loop2:
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
 	WORD $0x4faee94d // sdot v13.4s, v10.16b, v14.4b[3]
-	WORD $0x3dc049aa // ldr q10, [x13, #288]
+	WORD $0x3dc049ca // ldr q10, [x14, #288]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f89914b // fmul v11.4s, v10.4s, v9.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f92914b // fmul v11.4s, v10.4s, v18.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc059aa // ldr q10, [x13, #352]
+	WORD $0x3dc059ca // ldr q10, [x14, #352]
 	WORD $0x4fa91143 // fmla v3.4s, v10.4s, v9.s[1]
 	WORD $0x4fb21147 // fmla v7.4s, v10.4s, v18.s[1]
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -2390,24 +2470,24 @@ loop2:
 	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
 	WORD $0x4fb0e9aa // sdot v10.4s, v13.16b, v16.4b[3]
 	WORD $0x4faee9ab // sdot v11.4s, v13.16b, v14.4b[3]
-	WORD $0x3dc04dad // ldr q13, [x13, #304]
+	WORD $0x3dc04dcd // ldr q13, [x14, #304]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8991ac // fmul v12.4s, v13.4s, v9.s[0]
 	WORD $0x4e2ccd44 // fmla v4.4s, v10.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9291ac // fmul v12.4s, v13.4s, v18.s[0]
 	WORD $0x4e2ccd68 // fmla v8.4s, v11.4s, v12.4s
-	WORD $0x3dc05dad // ldr q13, [x13, #368]
+	WORD $0x3dc05dcd // ldr q13, [x14, #368]
 	WORD $0x4fa911a4 // fmla v4.4s, v13.4s, v9.s[1]
 	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc00591 // ldr q17, [x12, #16]
-	WORD $0x3dc00989 // ldr q9, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005b1 // ldr q17, [x13, #16]
+	WORD $0x3dc009a9 // ldr q9, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc0c04b // ldr q11, [x2, #768]
@@ -2442,14 +2522,14 @@ loop2:
 	WORD $0x6f0c056b // ushr v11.16b, v11.16b, #4
 	WORD $0x4fafe96d // sdot v13.4s, v11.16b, v15.4b[3]
 	WORD $0x4fb1e96c // sdot v12.4s, v11.16b, v17.4b[3]
-	WORD $0x3dc061ab // ldr q11, [x13, #384]
+	WORD $0x3dc061cb // ldr q11, [x14, #384]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f92916a // fmul v10.4s, v11.4s, v18.s[0]
 	WORD $0x4e2acda1 // fmla v1.4s, v13.4s, v10.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f89916a // fmul v10.4s, v11.4s, v9.s[0]
 	WORD $0x4e2acd85 // fmla v5.4s, v12.4s, v10.4s
-	WORD $0x3dc071ab // ldr q11, [x13, #448]
+	WORD $0x3dc071cb // ldr q11, [x14, #448]
 	WORD $0x4fb21161 // fmla v1.4s, v11.4s, v18.s[1]
 	WORD $0x4fa91165 // fmla v5.4s, v11.4s, v9.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -2486,14 +2566,14 @@ loop2:
 	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
 	WORD $0x4fafe98b // sdot v11.4s, v12.16b, v15.4b[3]
 	WORD $0x4fb1e98a // sdot v10.4s, v12.16b, v17.4b[3]
-	WORD $0x3dc065ac // ldr q12, [x13, #400]
+	WORD $0x3dc065cc // ldr q12, [x14, #400]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f92918d // fmul v13.4s, v12.4s, v18.s[0]
 	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f89918d // fmul v13.4s, v12.4s, v9.s[0]
 	WORD $0x4e2dcd46 // fmla v6.4s, v10.4s, v13.4s
-	WORD $0x3dc075ac // ldr q12, [x13, #464]
+	WORD $0x3dc075cc // ldr q12, [x14, #464]
 	WORD $0x4fb21182 // fmla v2.4s, v12.4s, v18.s[1]
 	WORD $0x4fa91186 // fmla v6.4s, v12.4s, v9.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -2530,14 +2610,14 @@ loop2:
 	WORD $0x6f0c054a // ushr v10.16b, v10.16b, #4
 	WORD $0x4fafe94c // sdot v12.4s, v10.16b, v15.4b[3]
 	WORD $0x4fb1e94d // sdot v13.4s, v10.16b, v17.4b[3]
-	WORD $0x3dc069aa // ldr q10, [x13, #416]
+	WORD $0x3dc069ca // ldr q10, [x14, #416]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f92914b // fmul v11.4s, v10.4s, v18.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f89914b // fmul v11.4s, v10.4s, v9.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc079aa // ldr q10, [x13, #480]
+	WORD $0x3dc079ca // ldr q10, [x14, #480]
 	WORD $0x4fb21143 // fmla v3.4s, v10.4s, v18.s[1]
 	WORD $0x4fa91147 // fmla v7.4s, v10.4s, v9.s[1]
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -2574,24 +2654,24 @@ loop2:
 	WORD $0x6f0c05ad // ushr v13.16b, v13.16b, #4
 	WORD $0x4fafe9aa // sdot v10.4s, v13.16b, v15.4b[3]
 	WORD $0x4fb1e9ab // sdot v11.4s, v13.16b, v17.4b[3]
-	WORD $0x3dc06dad // ldr q13, [x13, #432]
+	WORD $0x3dc06dcd // ldr q13, [x14, #432]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9291ac // fmul v12.4s, v13.4s, v18.s[0]
 	WORD $0x4e2ccd44 // fmla v4.4s, v10.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8991ac // fmul v12.4s, v13.4s, v9.s[0]
 	WORD $0x4e2ccd68 // fmla v8.4s, v11.4s, v12.4s
-	WORD $0x3dc07dad // ldr q13, [x13, #496]
+	WORD $0x3dc07dcd // ldr q13, [x14, #496]
 	WORD $0x4fb211a4 // fmla v4.4s, v13.4s, v18.s[1]
 	WORD $0x4fa911a8 // fmla v8.4s, v13.4s, v9.s[1]
-	WORD $0x3dc00171 // ldr q17, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00969 // ldr q9, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc00191 // ldr q17, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00989 // ldr q9, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc1404b // ldr q11, [x2, #1280]
@@ -2626,14 +2706,14 @@ loop2:
 	WORD $0x4e201d6b // and v11.16b, v11.16b, v0.16b
 	WORD $0x4fb0e96d // sdot v13.4s, v11.16b, v16.4b[3]
 	WORD $0x4faee96c // sdot v12.4s, v11.16b, v14.4b[3]
-	WORD $0x3dc081ab // ldr q11, [x13, #512]
+	WORD $0x3dc081cb // ldr q11, [x14, #512]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f89916a // fmul v10.4s, v11.4s, v9.s[0]
 	WORD $0x4e2acda1 // fmla v1.4s, v13.4s, v10.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f92916a // fmul v10.4s, v11.4s, v18.s[0]
 	WORD $0x4e2acd85 // fmla v5.4s, v12.4s, v10.4s
-	WORD $0x3dc091ab // ldr q11, [x13, #576]
+	WORD $0x3dc091cb // ldr q11, [x14, #576]
 	WORD $0x4fa91161 // fmla v1.4s, v11.4s, v9.s[1]
 	WORD $0x4fb21165 // fmla v5.4s, v11.4s, v18.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -2670,14 +2750,14 @@ loop2:
 	WORD $0x4e201d8c // and v12.16b, v12.16b, v0.16b
 	WORD $0x4fb0e98b // sdot v11.4s, v12.16b, v16.4b[3]
 	WORD $0x4faee98a // sdot v10.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc085ac // ldr q12, [x13, #528]
+	WORD $0x3dc085cc // ldr q12, [x14, #528]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f89918d // fmul v13.4s, v12.4s, v9.s[0]
 	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f92918d // fmul v13.4s, v12.4s, v18.s[0]
 	WORD $0x4e2dcd46 // fmla v6.4s, v10.4s, v13.4s
-	WORD $0x3dc095ac // ldr q12, [x13, #592]
+	WORD $0x3dc095cc // ldr q12, [x14, #592]
 	WORD $0x4fa91182 // fmla v2.4s, v12.4s, v9.s[1]
 	WORD $0x4fb21186 // fmla v6.4s, v12.4s, v18.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -2714,14 +2794,14 @@ loop2:
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
 	WORD $0x4faee94d // sdot v13.4s, v10.16b, v14.4b[3]
-	WORD $0x3dc089aa // ldr q10, [x13, #544]
+	WORD $0x3dc089ca // ldr q10, [x14, #544]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f89914b // fmul v11.4s, v10.4s, v9.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f92914b // fmul v11.4s, v10.4s, v18.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc099aa // ldr q10, [x13, #608]
+	WORD $0x3dc099ca // ldr q10, [x14, #608]
 	WORD $0x4fa91143 // fmla v3.4s, v10.4s, v9.s[1]
 	WORD $0x4fb21147 // fmla v7.4s, v10.4s, v18.s[1]
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -2758,24 +2838,24 @@ loop2:
 	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
 	WORD $0x4fb0e9aa // sdot v10.4s, v13.16b, v16.4b[3]
 	WORD $0x4faee9ab // sdot v11.4s, v13.16b, v14.4b[3]
-	WORD $0x3dc08dad // ldr q13, [x13, #560]
+	WORD $0x3dc08dcd // ldr q13, [x14, #560]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8991ac // fmul v12.4s, v13.4s, v9.s[0]
 	WORD $0x4e2ccd44 // fmla v4.4s, v10.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9291ac // fmul v12.4s, v13.4s, v18.s[0]
 	WORD $0x4e2ccd68 // fmla v8.4s, v11.4s, v12.4s
-	WORD $0x3dc09dad // ldr q13, [x13, #624]
+	WORD $0x3dc09dcd // ldr q13, [x14, #624]
 	WORD $0x4fa911a4 // fmla v4.4s, v13.4s, v9.s[1]
 	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc00591 // ldr q17, [x12, #16]
-	WORD $0x3dc00989 // ldr q9, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005b1 // ldr q17, [x13, #16]
+	WORD $0x3dc009a9 // ldr q9, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc1404b // ldr q11, [x2, #1280]
@@ -2810,14 +2890,14 @@ loop2:
 	WORD $0x6f0c056b // ushr v11.16b, v11.16b, #4
 	WORD $0x4fafe96d // sdot v13.4s, v11.16b, v15.4b[3]
 	WORD $0x4fb1e96c // sdot v12.4s, v11.16b, v17.4b[3]
-	WORD $0x3dc0a1ab // ldr q11, [x13, #640]
+	WORD $0x3dc0a1cb // ldr q11, [x14, #640]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f92916a // fmul v10.4s, v11.4s, v18.s[0]
 	WORD $0x4e2acda1 // fmla v1.4s, v13.4s, v10.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f89916a // fmul v10.4s, v11.4s, v9.s[0]
 	WORD $0x4e2acd85 // fmla v5.4s, v12.4s, v10.4s
-	WORD $0x3dc0b1ab // ldr q11, [x13, #704]
+	WORD $0x3dc0b1cb // ldr q11, [x14, #704]
 	WORD $0x4fb21161 // fmla v1.4s, v11.4s, v18.s[1]
 	WORD $0x4fa91165 // fmla v5.4s, v11.4s, v9.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -2854,14 +2934,14 @@ loop2:
 	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
 	WORD $0x4fafe98b // sdot v11.4s, v12.16b, v15.4b[3]
 	WORD $0x4fb1e98a // sdot v10.4s, v12.16b, v17.4b[3]
-	WORD $0x3dc0a5ac // ldr q12, [x13, #656]
+	WORD $0x3dc0a5cc // ldr q12, [x14, #656]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f92918d // fmul v13.4s, v12.4s, v18.s[0]
 	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f89918d // fmul v13.4s, v12.4s, v9.s[0]
 	WORD $0x4e2dcd46 // fmla v6.4s, v10.4s, v13.4s
-	WORD $0x3dc0b5ac // ldr q12, [x13, #720]
+	WORD $0x3dc0b5cc // ldr q12, [x14, #720]
 	WORD $0x4fb21182 // fmla v2.4s, v12.4s, v18.s[1]
 	WORD $0x4fa91186 // fmla v6.4s, v12.4s, v9.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -2898,14 +2978,14 @@ loop2:
 	WORD $0x6f0c054a // ushr v10.16b, v10.16b, #4
 	WORD $0x4fafe94c // sdot v12.4s, v10.16b, v15.4b[3]
 	WORD $0x4fb1e94d // sdot v13.4s, v10.16b, v17.4b[3]
-	WORD $0x3dc0a9aa // ldr q10, [x13, #672]
+	WORD $0x3dc0a9ca // ldr q10, [x14, #672]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f92914b // fmul v11.4s, v10.4s, v18.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f89914b // fmul v11.4s, v10.4s, v9.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc0b9aa // ldr q10, [x13, #736]
+	WORD $0x3dc0b9ca // ldr q10, [x14, #736]
 	WORD $0x4fb21143 // fmla v3.4s, v10.4s, v18.s[1]
 	WORD $0x4fa91147 // fmla v7.4s, v10.4s, v9.s[1]
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -2942,24 +3022,24 @@ loop2:
 	WORD $0x6f0c05ad // ushr v13.16b, v13.16b, #4
 	WORD $0x4fafe9aa // sdot v10.4s, v13.16b, v15.4b[3]
 	WORD $0x4fb1e9ab // sdot v11.4s, v13.16b, v17.4b[3]
-	WORD $0x3dc0adad // ldr q13, [x13, #688]
+	WORD $0x3dc0adcd // ldr q13, [x14, #688]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9291ac // fmul v12.4s, v13.4s, v18.s[0]
 	WORD $0x4e2ccd44 // fmla v4.4s, v10.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8991ac // fmul v12.4s, v13.4s, v9.s[0]
 	WORD $0x4e2ccd68 // fmla v8.4s, v11.4s, v12.4s
-	WORD $0x3dc0bdad // ldr q13, [x13, #752]
+	WORD $0x3dc0bdcd // ldr q13, [x14, #752]
 	WORD $0x4fb211a4 // fmla v4.4s, v13.4s, v18.s[1]
 	WORD $0x4fa911a8 // fmla v8.4s, v13.4s, v9.s[1]
-	WORD $0x3dc00171 // ldr q17, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00969 // ldr q9, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc00191 // ldr q17, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00989 // ldr q9, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc1c04b // ldr q11, [x2, #1792]
@@ -2994,14 +3074,14 @@ loop2:
 	WORD $0x4e201d6b // and v11.16b, v11.16b, v0.16b
 	WORD $0x4fb0e96d // sdot v13.4s, v11.16b, v16.4b[3]
 	WORD $0x4faee96c // sdot v12.4s, v11.16b, v14.4b[3]
-	WORD $0x3dc0c1ab // ldr q11, [x13, #768]
+	WORD $0x3dc0c1cb // ldr q11, [x14, #768]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f89916a // fmul v10.4s, v11.4s, v9.s[0]
 	WORD $0x4e2acda1 // fmla v1.4s, v13.4s, v10.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f92916a // fmul v10.4s, v11.4s, v18.s[0]
 	WORD $0x4e2acd85 // fmla v5.4s, v12.4s, v10.4s
-	WORD $0x3dc0d1ab // ldr q11, [x13, #832]
+	WORD $0x3dc0d1cb // ldr q11, [x14, #832]
 	WORD $0x4fa91161 // fmla v1.4s, v11.4s, v9.s[1]
 	WORD $0x4fb21165 // fmla v5.4s, v11.4s, v18.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -3038,14 +3118,14 @@ loop2:
 	WORD $0x4e201d8c // and v12.16b, v12.16b, v0.16b
 	WORD $0x4fb0e98b // sdot v11.4s, v12.16b, v16.4b[3]
 	WORD $0x4faee98a // sdot v10.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc0c5ac // ldr q12, [x13, #784]
+	WORD $0x3dc0c5cc // ldr q12, [x14, #784]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f89918d // fmul v13.4s, v12.4s, v9.s[0]
 	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f92918d // fmul v13.4s, v12.4s, v18.s[0]
 	WORD $0x4e2dcd46 // fmla v6.4s, v10.4s, v13.4s
-	WORD $0x3dc0d5ac // ldr q12, [x13, #848]
+	WORD $0x3dc0d5cc // ldr q12, [x14, #848]
 	WORD $0x4fa91182 // fmla v2.4s, v12.4s, v9.s[1]
 	WORD $0x4fb21186 // fmla v6.4s, v12.4s, v18.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -3082,14 +3162,14 @@ loop2:
 	WORD $0x4e201d4a // and v10.16b, v10.16b, v0.16b
 	WORD $0x4fb0e94c // sdot v12.4s, v10.16b, v16.4b[3]
 	WORD $0x4faee94d // sdot v13.4s, v10.16b, v14.4b[3]
-	WORD $0x3dc0c9aa // ldr q10, [x13, #800]
+	WORD $0x3dc0c9ca // ldr q10, [x14, #800]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f89914b // fmul v11.4s, v10.4s, v9.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f92914b // fmul v11.4s, v10.4s, v18.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc0d9aa // ldr q10, [x13, #864]
+	WORD $0x3dc0d9ca // ldr q10, [x14, #864]
 	WORD $0x4fa91143 // fmla v3.4s, v10.4s, v9.s[1]
 	WORD $0x4fb21147 // fmla v7.4s, v10.4s, v18.s[1]
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -3126,24 +3206,24 @@ loop2:
 	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
 	WORD $0x4fb0e9aa // sdot v10.4s, v13.16b, v16.4b[3]
 	WORD $0x4faee9ab // sdot v11.4s, v13.16b, v14.4b[3]
-	WORD $0x3dc0cdad // ldr q13, [x13, #816]
+	WORD $0x3dc0cdcd // ldr q13, [x14, #816]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8991ac // fmul v12.4s, v13.4s, v9.s[0]
 	WORD $0x4e2ccd44 // fmla v4.4s, v10.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9291ac // fmul v12.4s, v13.4s, v18.s[0]
 	WORD $0x4e2ccd68 // fmla v8.4s, v11.4s, v12.4s
-	WORD $0x3dc0ddad // ldr q13, [x13, #880]
+	WORD $0x3dc0ddcd // ldr q13, [x14, #880]
 	WORD $0x4fa911a4 // fmla v4.4s, v13.4s, v9.s[1]
 	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc00591 // ldr q17, [x12, #16]
-	WORD $0x3dc00989 // ldr q9, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005b1 // ldr q17, [x13, #16]
+	WORD $0x3dc009a9 // ldr q9, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x3dc1c04b // ldr q11, [x2, #1792]
@@ -3178,14 +3258,14 @@ loop2:
 	WORD $0x6f0c056b // ushr v11.16b, v11.16b, #4
 	WORD $0x4fafe96d // sdot v13.4s, v11.16b, v15.4b[3]
 	WORD $0x4fb1e96c // sdot v12.4s, v11.16b, v17.4b[3]
-	WORD $0x3dc0e1ab // ldr q11, [x13, #896]
+	WORD $0x3dc0e1cb // ldr q11, [x14, #896]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f92916a // fmul v10.4s, v11.4s, v18.s[0]
 	WORD $0x4e2acda1 // fmla v1.4s, v13.4s, v10.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f89916a // fmul v10.4s, v11.4s, v9.s[0]
 	WORD $0x4e2acd85 // fmla v5.4s, v12.4s, v10.4s
-	WORD $0x3dc0f1ab // ldr q11, [x13, #960]
+	WORD $0x3dc0f1cb // ldr q11, [x14, #960]
 	WORD $0x4fb21161 // fmla v1.4s, v11.4s, v18.s[1]
 	WORD $0x4fa91165 // fmla v5.4s, v11.4s, v9.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -3222,14 +3302,14 @@ loop2:
 	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
 	WORD $0x4fafe98b // sdot v11.4s, v12.16b, v15.4b[3]
 	WORD $0x4fb1e98a // sdot v10.4s, v12.16b, v17.4b[3]
-	WORD $0x3dc0e5ac // ldr q12, [x13, #912]
+	WORD $0x3dc0e5cc // ldr q12, [x14, #912]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f92918d // fmul v13.4s, v12.4s, v18.s[0]
 	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f89918d // fmul v13.4s, v12.4s, v9.s[0]
 	WORD $0x4e2dcd46 // fmla v6.4s, v10.4s, v13.4s
-	WORD $0x3dc0f5ac // ldr q12, [x13, #976]
+	WORD $0x3dc0f5cc // ldr q12, [x14, #976]
 	WORD $0x4fb21182 // fmla v2.4s, v12.4s, v18.s[1]
 	WORD $0x4fa91186 // fmla v6.4s, v12.4s, v9.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -3266,14 +3346,14 @@ loop2:
 	WORD $0x6f0c054a // ushr v10.16b, v10.16b, #4
 	WORD $0x4fafe94c // sdot v12.4s, v10.16b, v15.4b[3]
 	WORD $0x4fb1e94d // sdot v13.4s, v10.16b, v17.4b[3]
-	WORD $0x3dc0e9aa // ldr q10, [x13, #928]
+	WORD $0x3dc0e9ca // ldr q10, [x14, #928]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f92914b // fmul v11.4s, v10.4s, v18.s[0]
 	WORD $0x4e2bcd83 // fmla v3.4s, v12.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f89914b // fmul v11.4s, v10.4s, v9.s[0]
 	WORD $0x4e2bcda7 // fmla v7.4s, v13.4s, v11.4s
-	WORD $0x3dc0f9aa // ldr q10, [x13, #992]
+	WORD $0x3dc0f9ca // ldr q10, [x14, #992]
 	WORD $0x4fb21143 // fmla v3.4s, v10.4s, v18.s[1]
 	WORD $0x4fa91147 // fmla v7.4s, v10.4s, v9.s[1]
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -3310,29 +3390,29 @@ loop2:
 	WORD $0x6f0c05ad // ushr v13.16b, v13.16b, #4
 	WORD $0x4fafe9aa // sdot v10.4s, v13.16b, v15.4b[3]
 	WORD $0x4fb1e9ab // sdot v11.4s, v13.16b, v17.4b[3]
-	WORD $0x3dc0edad // ldr q13, [x13, #944]
+	WORD $0x3dc0edcd // ldr q13, [x14, #944]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f9291ac // fmul v12.4s, v13.4s, v18.s[0]
 	WORD $0x4e2ccd44 // fmla v4.4s, v10.4s, v12.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8991ac // fmul v12.4s, v13.4s, v9.s[0]
 	WORD $0x4e2ccd68 // fmla v8.4s, v11.4s, v12.4s
-	WORD $0x3dc0fdad // ldr q13, [x13, #1008]
+	WORD $0x3dc0fdcd // ldr q13, [x14, #1008]
 	WORD $0x4fb211a4 // fmla v4.4s, v13.4s, v18.s[1]
 	WORD $0x4fa911a8 // fmla v8.4s, v13.4s, v9.s[1]
 	ADD $2304, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c1 // str q1, [x14]
-	WORD $0x3d8005c2 // str q2, [x14, #16]
-	WORD $0x3d8009c3 // str q3, [x14, #32]
-	WORD $0x3d800dc4 // str q4, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c5 // str q5, [x14]
-	WORD $0x3d8005c6 // str q6, [x14, #16]
-	WORD $0x3d8009c7 // str q7, [x14, #32]
-	WORD $0x3d800dc8 // str q8, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e1 // str q1, [x15]
+	WORD $0x3d8005e2 // str q2, [x15, #16]
+	WORD $0x3d8009e3 // str q3, [x15, #32]
+	WORD $0x3d800de4 // str q4, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e5 // str q5, [x15]
+	WORD $0x3d8005e6 // str q6, [x15, #16]
+	WORD $0x3d8009e7 // str q7, [x15, #32]
+	WORD $0x3d800de8 // str q8, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

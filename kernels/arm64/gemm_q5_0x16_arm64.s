@@ -14,33 +14,44 @@ TEXT ·Gemv_q5_0x16_q8x_16x1_dotprod(SB), 0, $64-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-64(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-64(SP), R13
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 	WORD $0x4f00e601 // movi v1.16b, #16
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+near3:
 	WORD $0x3dc00026 // ldr q6, [x1]
 	WORD $0x3dc00427 // ldr q7, [x1, #16]
 	WORD $0x0e2178c8 // fcvtl v8.4s, v6.4h
 	WORD $0x4e2178c9 // fcvtl2 v9.4s, v6.8h
 	WORD $0x0e2178ea // fcvtl v10.4s, v7.4h
 	WORD $0x4e2178eb // fcvtl2 v11.4s, v7.8h
-	WORD $0x3d800188 // str q8, [x12]
-	WORD $0x3d800589 // str q9, [x12, #16]
-	WORD $0x3d80098a // str q10, [x12, #32]
-	WORD $0x3d800d8b // str q11, [x12, #48]
-	WORD $0x3dc0016a // ldr q10, [x11]
-	WORD $0x3dc00569 // ldr q9, [x11, #16]
-	WORD $0x3dc0096b // ldr q11, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d8001a8 // str q8, [x13]
+	WORD $0x3d8005a9 // str q9, [x13, #16]
+	WORD $0x3d8009aa // str q10, [x13, #32]
+	WORD $0x3d800dab // str q11, [x13, #48]
+	WORD $0x3dc0018a // ldr q10, [x12]
+	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc0098b // ldr q11, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140568 // dup v8.4s, v11.s[2]
 	WORD $0x4f3d0508 // sshr v8.4s, v8.4s, #3
 	WORD $0x4ea81d07 // orr v7.16b, v8.16b, v8.16b
@@ -219,19 +230,19 @@ loop2:
 	WORD $0x6ea11de8 // bit v8.16b, v15.16b, v1.16b
 	WORD $0x4faae9cd // sdot v13.4s, v14.16b, v10.4b[3]
 	WORD $0x4fa9e90d // sdot v13.4s, v8.16b, v9.4b[3]
-	WORD $0x3dc00188 // ldr q8, [x12]
+	WORD $0x3dc001a8 // ldr q8, [x13]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8b910e // fmul v14.4s, v8.4s, v11.s[0]
 	WORD $0x4e2ecce2 // fmla v2.4s, v7.4s, v14.4s
-	WORD $0x3dc00588 // ldr q8, [x12, #16]
+	WORD $0x3dc005a8 // ldr q8, [x13, #16]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8b910e // fmul v14.4s, v8.4s, v11.s[0]
 	WORD $0x4e2eccc3 // fmla v3.4s, v6.4s, v14.4s
-	WORD $0x3dc00988 // ldr q8, [x12, #32]
+	WORD $0x3dc009a8 // ldr q8, [x13, #32]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8b910e // fmul v14.4s, v8.4s, v11.s[0]
 	WORD $0x4e2ecd84 // fmla v4.4s, v12.4s, v14.4s
-	WORD $0x3dc00d88 // ldr q8, [x12, #48]
+	WORD $0x3dc00da8 // ldr q8, [x13, #48]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8b910e // fmul v14.4s, v8.4s, v11.s[0]
 	WORD $0x4e2ecda5 // fmla v5.4s, v13.4s, v14.4s
@@ -239,11 +250,11 @@ loop2:
 	ADD $320, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a2 // str q2, [x13]
-	WORD $0x3d8005a3 // str q3, [x13, #16]
-	WORD $0x3d8009a4 // str q4, [x13, #32]
-	WORD $0x3d800da5 // str q5, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c2 // str q2, [x14]
+	WORD $0x3d8005c3 // str q3, [x14, #16]
+	WORD $0x3d8009c4 // str q4, [x14, #32]
+	WORD $0x3d800dc5 // str q5, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -261,14 +272,15 @@ TEXT ·Gemv_q5_0x16_q8x_16x2_dotprod(SB), 0, $64-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-64(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-64(SP), R14
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 	WORD $0x4f00e601 // movi v1.16b, #16
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
@@ -279,24 +291,34 @@ loop1:
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+near3:
 	WORD $0x3dc0002a // ldr q10, [x1]
 	WORD $0x3dc0042b // ldr q11, [x1, #16]
 	WORD $0x0e21794c // fcvtl v12.4s, v10.4h
 	WORD $0x4e21794d // fcvtl2 v13.4s, v10.8h
 	WORD $0x0e21796e // fcvtl v14.4s, v11.4h
 	WORD $0x4e21796f // fcvtl2 v15.4s, v11.8h
-	WORD $0x3d8001ac // str q12, [x13]
-	WORD $0x3d8005ad // str q13, [x13, #16]
-	WORD $0x3d8009ae // str q14, [x13, #32]
-	WORD $0x3d800daf // str q15, [x13, #48]
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc0056c // ldr q12, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058a // ldr q10, [x12, #16]
-	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	WORD $0x3d8001cc // str q12, [x14]
+	WORD $0x3d8005cd // str q13, [x14, #16]
+	WORD $0x3d8009ce // str q14, [x14, #32]
+	WORD $0x3d800dcf // str q15, [x14, #48]
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005aa // ldr q10, [x13, #16]
+	WORD $0x3dc009ae // ldr q14, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1405f0 // dup v16.4s, v15.s[2]
 	WORD $0x4f3d0610 // sshr v16.4s, v16.4s, #3
 	WORD $0x4eb01e11 // orr v17.16b, v16.16b, v16.16b
@@ -354,7 +376,7 @@ loop2:
 	WORD $0x4fabea72 // sdot v18.4s, v19.16b, v11.4b[3]
 	WORD $0x4facea11 // sdot v17.4s, v16.16b, v12.4b[3]
 	WORD $0x4faaea12 // sdot v18.4s, v16.16b, v10.4b[3]
-	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc001d0 // ldr q16, [x14]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9213 // fmul v19.4s, v16.4s, v15.s[0]
 	WORD $0x4e33ce22 // fmla v2.4s, v17.4s, v19.4s
@@ -418,7 +440,7 @@ loop2:
 	WORD $0x4fabea32 // sdot v18.4s, v17.16b, v11.4b[3]
 	WORD $0x4facea13 // sdot v19.4s, v16.16b, v12.4b[3]
 	WORD $0x4faaea12 // sdot v18.4s, v16.16b, v10.4b[3]
-	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc005d0 // ldr q16, [x14, #16]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31ce63 // fmla v3.4s, v19.4s, v17.4s
@@ -482,7 +504,7 @@ loop2:
 	WORD $0x4fabea72 // sdot v18.4s, v19.16b, v11.4b[3]
 	WORD $0x4facea11 // sdot v17.4s, v16.16b, v12.4b[3]
 	WORD $0x4faaea12 // sdot v18.4s, v16.16b, v10.4b[3]
-	WORD $0x3dc009b0 // ldr q16, [x13, #32]
+	WORD $0x3dc009d0 // ldr q16, [x14, #32]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9213 // fmul v19.4s, v16.4s, v15.s[0]
 	WORD $0x4e33ce24 // fmla v4.4s, v17.4s, v19.4s
@@ -546,7 +568,7 @@ loop2:
 	WORD $0x4fabea32 // sdot v18.4s, v17.16b, v11.4b[3]
 	WORD $0x4facea13 // sdot v19.4s, v16.16b, v12.4b[3]
 	WORD $0x4faaea12 // sdot v18.4s, v16.16b, v10.4b[3]
-	WORD $0x3dc00db0 // ldr q16, [x13, #48]
+	WORD $0x3dc00dd0 // ldr q16, [x14, #48]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8f9211 // fmul v17.4s, v16.4s, v15.s[0]
 	WORD $0x4e31ce65 // fmla v5.4s, v19.4s, v17.4s
@@ -557,16 +579,16 @@ loop2:
 	ADD $320, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c2 // str q2, [x14]
-	WORD $0x3d8005c3 // str q3, [x14, #16]
-	WORD $0x3d8009c4 // str q4, [x14, #32]
-	WORD $0x3d800dc5 // str q5, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e2 // str q2, [x15]
+	WORD $0x3d8005e3 // str q3, [x15, #16]
+	WORD $0x3d8009e4 // str q4, [x15, #32]
+	WORD $0x3d800de5 // str q5, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

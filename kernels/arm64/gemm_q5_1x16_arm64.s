@@ -14,43 +14,54 @@ TEXT ·Gemv_q5_1x16_q8x_16x1_dotprod(SB), 0, $128-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-128(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-128(SP), R13
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 	WORD $0x4f00e601 // movi v1.16b, #16
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+near3:
 	WORD $0x3dc00026 // ldr q6, [x1]
 	WORD $0x3dc00427 // ldr q7, [x1, #16]
 	WORD $0x0e2178c8 // fcvtl v8.4s, v6.4h
 	WORD $0x4e2178c9 // fcvtl2 v9.4s, v6.8h
 	WORD $0x0e2178ea // fcvtl v10.4s, v7.4h
 	WORD $0x4e2178eb // fcvtl2 v11.4s, v7.8h
-	WORD $0x3d800188 // str q8, [x12]
-	WORD $0x3d800589 // str q9, [x12, #16]
-	WORD $0x3d80098a // str q10, [x12, #32]
-	WORD $0x3d800d8b // str q11, [x12, #48]
+	WORD $0x3d8001a8 // str q8, [x13]
+	WORD $0x3d8005a9 // str q9, [x13, #16]
+	WORD $0x3d8009aa // str q10, [x13, #32]
+	WORD $0x3d800dab // str q11, [x13, #48]
 	WORD $0x3dc0082b // ldr q11, [x1, #32]
 	WORD $0x3dc00c2a // ldr q10, [x1, #48]
 	WORD $0x0e217969 // fcvtl v9.4s, v11.4h
 	WORD $0x4e217968 // fcvtl2 v8.4s, v11.8h
 	WORD $0x0e217947 // fcvtl v7.4s, v10.4h
 	WORD $0x4e217946 // fcvtl2 v6.4s, v10.8h
-	WORD $0x3d801189 // str q9, [x12, #64]
-	WORD $0x3d801588 // str q8, [x12, #80]
-	WORD $0x3d801987 // str q7, [x12, #96]
-	WORD $0x3d801d86 // str q6, [x12, #112]
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc00568 // ldr q8, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d8011a9 // str q9, [x13, #64]
+	WORD $0x3d8015a8 // str q8, [x13, #80]
+	WORD $0x3d8019a7 // str q7, [x13, #96]
+	WORD $0x3d801da6 // str q6, [x13, #112]
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc00588 // ldr q8, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -227,39 +238,39 @@ loop2:
 	WORD $0x6ea11ded // bit v13.16b, v15.16b, v1.16b
 	WORD $0x4fa7e9cc // sdot v12.4s, v14.16b, v7.4b[3]
 	WORD $0x4fa8e9ac // sdot v12.4s, v13.16b, v8.4b[3]
-	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc001ad // ldr q13, [x13]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8691ae // fmul v14.4s, v13.4s, v6.s[0]
 	WORD $0x4e2ecd22 // fmla v2.4s, v9.4s, v14.4s
-	WORD $0x3dc0118d // ldr q13, [x12, #64]
+	WORD $0x3dc011ad // ldr q13, [x13, #64]
 	WORD $0x4fa611a2 // fmla v2.4s, v13.4s, v6.s[1]
-	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc005ad // ldr q13, [x13, #16]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8691ae // fmul v14.4s, v13.4s, v6.s[0]
 	WORD $0x4e2ecd43 // fmla v3.4s, v10.4s, v14.4s
-	WORD $0x3dc0158d // ldr q13, [x12, #80]
+	WORD $0x3dc015ad // ldr q13, [x13, #80]
 	WORD $0x4fa611a3 // fmla v3.4s, v13.4s, v6.s[1]
-	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	WORD $0x3dc009ad // ldr q13, [x13, #32]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8691ae // fmul v14.4s, v13.4s, v6.s[0]
 	WORD $0x4e2ecd64 // fmla v4.4s, v11.4s, v14.4s
-	WORD $0x3dc0198d // ldr q13, [x12, #96]
+	WORD $0x3dc019ad // ldr q13, [x13, #96]
 	WORD $0x4fa611a4 // fmla v4.4s, v13.4s, v6.s[1]
-	WORD $0x3dc00d8d // ldr q13, [x12, #48]
+	WORD $0x3dc00dad // ldr q13, [x13, #48]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8691ae // fmul v14.4s, v13.4s, v6.s[0]
 	WORD $0x4e2ecd85 // fmla v5.4s, v12.4s, v14.4s
-	WORD $0x3dc01d8d // ldr q13, [x12, #112]
+	WORD $0x3dc01dad // ldr q13, [x13, #112]
 	WORD $0x4fa611a5 // fmla v5.4s, v13.4s, v6.s[1]
 	ADD $64, R1
 	ADD $320, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a2 // str q2, [x13]
-	WORD $0x3d8005a3 // str q3, [x13, #16]
-	WORD $0x3d8009a4 // str q4, [x13, #32]
-	WORD $0x3d800da5 // str q5, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c2 // str q2, [x14]
+	WORD $0x3d8005c3 // str q3, [x14, #16]
+	WORD $0x3d8009c4 // str q4, [x14, #32]
+	WORD $0x3d800dc5 // str q5, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -277,14 +288,15 @@ TEXT ·Gemv_q5_1x16_q8x_16x2_dotprod(SB), 0, $128-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-128(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-128(SP), R14
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 	WORD $0x4f00e601 // movi v1.16b, #16
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
@@ -295,34 +307,44 @@ loop1:
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+near3:
 	WORD $0x3dc0002a // ldr q10, [x1]
 	WORD $0x3dc0042b // ldr q11, [x1, #16]
 	WORD $0x0e21794c // fcvtl v12.4s, v10.4h
 	WORD $0x4e21794d // fcvtl2 v13.4s, v10.8h
 	WORD $0x0e21796e // fcvtl v14.4s, v11.4h
 	WORD $0x4e21796f // fcvtl2 v15.4s, v11.8h
-	WORD $0x3d8001ac // str q12, [x13]
-	WORD $0x3d8005ad // str q13, [x13, #16]
-	WORD $0x3d8009ae // str q14, [x13, #32]
-	WORD $0x3d800daf // str q15, [x13, #48]
+	WORD $0x3d8001cc // str q12, [x14]
+	WORD $0x3d8005cd // str q13, [x14, #16]
+	WORD $0x3d8009ce // str q14, [x14, #32]
+	WORD $0x3d800dcf // str q15, [x14, #48]
 	WORD $0x3dc0082f // ldr q15, [x1, #32]
 	WORD $0x3dc00c2e // ldr q14, [x1, #48]
 	WORD $0x0e2179ed // fcvtl v13.4s, v15.4h
 	WORD $0x4e2179ec // fcvtl2 v12.4s, v15.8h
 	WORD $0x0e2179cb // fcvtl v11.4s, v14.4h
 	WORD $0x4e2179ca // fcvtl2 v10.4s, v14.8h
-	WORD $0x3d8011ad // str q13, [x13, #64]
-	WORD $0x3d8015ac // str q12, [x13, #80]
-	WORD $0x3d8019ab // str q11, [x13, #96]
-	WORD $0x3d801daa // str q10, [x13, #112]
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018e // ldr q14, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc0098b // ldr q11, [x12, #32]
+	WORD $0x3d8011cd // str q13, [x14, #64]
+	WORD $0x3d8015cc // str q12, [x14, #80]
+	WORD $0x3d8019cb // str q11, [x14, #96]
+	WORD $0x3d801dca // str q10, [x14, #112]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ae // ldr q14, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009ab // ldr q11, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x4f00e411 // movi v17.16b, #0
 	WORD $0x3dc01052 // ldr q18, [x2, #64]
@@ -376,14 +398,14 @@ loop2:
 	WORD $0x4faeea71 // sdot v17.4s, v19.16b, v14.4b[3]
 	WORD $0x4fadea50 // sdot v16.4s, v18.16b, v13.4b[3]
 	WORD $0x4fafea51 // sdot v17.4s, v18.16b, v15.4b[3]
-	WORD $0x3dc001b2 // ldr q18, [x13]
+	WORD $0x3dc001d2 // ldr q18, [x14]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8a9253 // fmul v19.4s, v18.4s, v10.s[0]
 	WORD $0x4e33ce02 // fmla v2.4s, v16.4s, v19.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8b9253 // fmul v19.4s, v18.4s, v11.s[0]
 	WORD $0x4e33ce26 // fmla v6.4s, v17.4s, v19.4s
-	WORD $0x3dc011b2 // ldr q18, [x13, #64]
+	WORD $0x3dc011d2 // ldr q18, [x14, #64]
 	WORD $0x4faa1242 // fmla v2.4s, v18.4s, v10.s[1]
 	WORD $0x4fab1246 // fmla v6.4s, v18.4s, v11.s[1]
 	WORD $0x4f00e412 // movi v18.16b, #0
@@ -439,14 +461,14 @@ loop2:
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4fadea32 // sdot v18.4s, v17.16b, v13.4b[3]
 	WORD $0x4fafea33 // sdot v19.4s, v17.16b, v15.4b[3]
-	WORD $0x3dc005b1 // ldr q17, [x13, #16]
+	WORD $0x3dc005d1 // ldr q17, [x14, #16]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a9230 // fmul v16.4s, v17.4s, v10.s[0]
 	WORD $0x4e30ce43 // fmla v3.4s, v18.4s, v16.4s
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9230 // fmul v16.4s, v17.4s, v11.s[0]
 	WORD $0x4e30ce67 // fmla v7.4s, v19.4s, v16.4s
-	WORD $0x3dc015b1 // ldr q17, [x13, #80]
+	WORD $0x3dc015d1 // ldr q17, [x14, #80]
 	WORD $0x4faa1223 // fmla v3.4s, v17.4s, v10.s[1]
 	WORD $0x4fab1227 // fmla v7.4s, v17.4s, v11.s[1]
 	WORD $0x4f00e411 // movi v17.16b, #0
@@ -502,14 +524,14 @@ loop2:
 	WORD $0x4faeea50 // sdot v16.4s, v18.16b, v14.4b[3]
 	WORD $0x4fadea71 // sdot v17.4s, v19.16b, v13.4b[3]
 	WORD $0x4fafea70 // sdot v16.4s, v19.16b, v15.4b[3]
-	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	WORD $0x3dc009d3 // ldr q19, [x14, #32]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8a9272 // fmul v18.4s, v19.4s, v10.s[0]
 	WORD $0x4e32ce24 // fmla v4.4s, v17.4s, v18.4s
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8b9272 // fmul v18.4s, v19.4s, v11.s[0]
 	WORD $0x4e32ce08 // fmla v8.4s, v16.4s, v18.4s
-	WORD $0x3dc019b3 // ldr q19, [x13, #96]
+	WORD $0x3dc019d3 // ldr q19, [x14, #96]
 	WORD $0x4faa1264 // fmla v4.4s, v19.4s, v10.s[1]
 	WORD $0x4fab1268 // fmla v8.4s, v19.4s, v11.s[1]
 	WORD $0x4f00e413 // movi v19.16b, #0
@@ -565,30 +587,30 @@ loop2:
 	WORD $0x4faeea32 // sdot v18.4s, v17.16b, v14.4b[3]
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea12 // sdot v18.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc00db0 // ldr q16, [x13, #48]
+	WORD $0x3dc00dd0 // ldr q16, [x14, #48]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce65 // fmla v5.4s, v19.4s, v17.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce49 // fmla v9.4s, v18.4s, v17.4s
-	WORD $0x3dc01db0 // ldr q16, [x13, #112]
+	WORD $0x3dc01dd0 // ldr q16, [x14, #112]
 	WORD $0x4faa1205 // fmla v5.4s, v16.4s, v10.s[1]
 	WORD $0x4fab1209 // fmla v9.4s, v16.4s, v11.s[1]
 	ADD $64, R1
 	ADD $320, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c2 // str q2, [x14]
-	WORD $0x3d8005c3 // str q3, [x14, #16]
-	WORD $0x3d8009c4 // str q4, [x14, #32]
-	WORD $0x3d800dc5 // str q5, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e2 // str q2, [x15]
+	WORD $0x3d8005e3 // str q3, [x15, #16]
+	WORD $0x3d8009e4 // str q4, [x15, #32]
+	WORD $0x3d800de5 // str q5, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

@@ -14,19 +14,67 @@ TEXT ·Gemv_q5_kx16_q8x_16x1_dotprod(SB), 0, $1024-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-1024(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-1024(SP), R13
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 	WORD $0x4f00e601 // movi v1.16b, #16
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+	PRFM 512(R14), PLDL1STRM
+	PRFM 576(R14), PLDL1STRM
+	PRFM 640(R14), PLDL1STRM
+	PRFM 704(R14), PLDL1STRM
+	PRFM 768(R14), PLDL1STRM
+	PRFM 832(R14), PLDL1STRM
+	PRFM 896(R14), PLDL1STRM
+	PRFM 960(R14), PLDL1STRM
+	PRFM 1024(R14), PLDL1STRM
+	PRFM 1088(R14), PLDL1STRM
+	PRFM 1152(R14), PLDL1STRM
+	PRFM 1216(R14), PLDL1STRM
+	PRFM 1280(R14), PLDL1STRM
+	PRFM 1344(R14), PLDL1STRM
+	PRFM 1408(R14), PLDL1STRM
+	PRFM 1472(R14), PLDL1STRM
+	PRFM 1536(R14), PLDL1STRM
+	PRFM 1600(R14), PLDL1STRM
+	PRFM 1664(R14), PLDL1STRM
+	PRFM 1728(R14), PLDL1STRM
+	PRFM 1792(R14), PLDL1STRM
+	PRFM 1856(R14), PLDL1STRM
+	PRFM 1920(R14), PLDL1STRM
+	PRFM 1984(R14), PLDL1STRM
+	PRFM 2048(R14), PLDL1STRM
+	PRFM 2112(R14), PLDL1STRM
+	PRFM 2176(R14), PLDL1STRM
+	PRFM 2240(R14), PLDL1STRM
+	PRFM 2304(R14), PLDL1STRM
+	PRFM 2368(R14), PLDL1STRM
+	PRFM 2432(R14), PLDL1STRM
+	PRFM 2496(R14), PLDL1STRM
+	PRFM 2560(R14), PLDL1STRM
+	PRFM 2624(R14), PLDL1STRM
+	PRFM 2688(R14), PLDL1STRM
+	PRFM 2752(R14), PLDL1STRM
+near3:
 	WORD $0x3dc00046 // ldr q6, [x2]
 	WORD $0x3dc00447 // ldr q7, [x2, #16]
 	WORD $0x0e2178c8 // fcvtl v8.4s, v6.4h
@@ -39,8 +87,8 @@ loop2:
 	WORD $0x4e2178ed // fcvtl2 v13.4s, v7.8h
 	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
 	WORD $0x4e2178cf // fcvtl2 v15.4s, v6.8h
-	MOVW $0x000000ff, R13
-	WORD $0x4e040da6 // dup v6.4s, w13
+	MOVW $0x000000ff, R14
+	WORD $0x4e040dc6 // dup v6.4s, w14
 	WORD $0x6ea0f98c // fneg v12.4s, v12.4s
 	WORD $0x6ea0f9ad // fneg v13.4s, v13.4s
 	WORD $0x6ea0f9ce // fneg v14.4s, v14.4s
@@ -62,79 +110,79 @@ loop2:
 	WORD $0x4e261e57 // and v23.16b, v18.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e28def7 // fmul v23.4s, v23.4s, v8.4s
-	WORD $0x3d800197 // str q23, [x12]
+	WORD $0x3d8001b7 // str q23, [x13]
 	WORD $0x4e261e77 // and v23.16b, v19.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2cdef7 // fmul v23.4s, v23.4s, v12.4s
-	WORD $0x3d801197 // str q23, [x12, #64]
+	WORD $0x3d8011b7 // str q23, [x13, #64]
 	WORD $0x6f380657 // ushr v23.4s, v18.4s, #8
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e28def7 // fmul v23.4s, v23.4s, v8.4s
-	WORD $0x3d802197 // str q23, [x12, #128]
+	WORD $0x3d8021b7 // str q23, [x13, #128]
 	WORD $0x6f380677 // ushr v23.4s, v19.4s, #8
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2cdef7 // fmul v23.4s, v23.4s, v12.4s
-	WORD $0x3d803197 // str q23, [x12, #192]
+	WORD $0x3d8031b7 // str q23, [x13, #192]
 	WORD $0x6f300657 // ushr v23.4s, v18.4s, #16
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e28def7 // fmul v23.4s, v23.4s, v8.4s
-	WORD $0x3d804197 // str q23, [x12, #256]
+	WORD $0x3d8041b7 // str q23, [x13, #256]
 	WORD $0x6f300677 // ushr v23.4s, v19.4s, #16
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2cdef7 // fmul v23.4s, v23.4s, v12.4s
-	WORD $0x3d805197 // str q23, [x12, #320]
+	WORD $0x3d8051b7 // str q23, [x13, #320]
 	WORD $0x6f280657 // ushr v23.4s, v18.4s, #24
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e28def7 // fmul v23.4s, v23.4s, v8.4s
-	WORD $0x3d806197 // str q23, [x12, #384]
+	WORD $0x3d8061b7 // str q23, [x13, #384]
 	WORD $0x6f280677 // ushr v23.4s, v19.4s, #24
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2cdef7 // fmul v23.4s, v23.4s, v12.4s
-	WORD $0x3d807197 // str q23, [x12, #448]
+	WORD $0x3d8071b7 // str q23, [x13, #448]
 	WORD $0x4e261e97 // and v23.16b, v20.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e28def7 // fmul v23.4s, v23.4s, v8.4s
-	WORD $0x3d808197 // str q23, [x12, #512]
+	WORD $0x3d8081b7 // str q23, [x13, #512]
 	WORD $0x4e261eb7 // and v23.16b, v21.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2cdef7 // fmul v23.4s, v23.4s, v12.4s
-	WORD $0x3d809197 // str q23, [x12, #576]
+	WORD $0x3d8091b7 // str q23, [x13, #576]
 	WORD $0x6f380697 // ushr v23.4s, v20.4s, #8
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e28def7 // fmul v23.4s, v23.4s, v8.4s
-	WORD $0x3d80a197 // str q23, [x12, #640]
+	WORD $0x3d80a1b7 // str q23, [x13, #640]
 	WORD $0x6f3806b7 // ushr v23.4s, v21.4s, #8
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2cdef7 // fmul v23.4s, v23.4s, v12.4s
-	WORD $0x3d80b197 // str q23, [x12, #704]
+	WORD $0x3d80b1b7 // str q23, [x13, #704]
 	WORD $0x6f300697 // ushr v23.4s, v20.4s, #16
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e28def7 // fmul v23.4s, v23.4s, v8.4s
-	WORD $0x3d80c197 // str q23, [x12, #768]
+	WORD $0x3d80c1b7 // str q23, [x13, #768]
 	WORD $0x6f3006b7 // ushr v23.4s, v21.4s, #16
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2cdef7 // fmul v23.4s, v23.4s, v12.4s
-	WORD $0x3d80d197 // str q23, [x12, #832]
+	WORD $0x3d80d1b7 // str q23, [x13, #832]
 	WORD $0x6f280697 // ushr v23.4s, v20.4s, #24
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e28def7 // fmul v23.4s, v23.4s, v8.4s
-	WORD $0x3d80e197 // str q23, [x12, #896]
+	WORD $0x3d80e1b7 // str q23, [x13, #896]
 	WORD $0x6f2806b7 // ushr v23.4s, v21.4s, #24
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2cdef7 // fmul v23.4s, v23.4s, v12.4s
-	WORD $0x3d80f197 // str q23, [x12, #960]
+	WORD $0x3d80f1b7 // str q23, [x13, #960]
 	WORD $0x4f01e7f0 // movi v16.16b, #63
 	WORD $0x4f00e5e7 // movi v7.16b, #15
 	WORD $0x3dc01457 // ldr q23, [x2, #80]
@@ -152,79 +200,79 @@ loop2:
 	WORD $0x4e261e87 // and v7.16b, v20.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d800587 // str q7, [x12, #16]
+	WORD $0x3d8005a7 // str q7, [x13, #16]
 	WORD $0x4e261e67 // and v7.16b, v19.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
-	WORD $0x3d801587 // str q7, [x12, #80]
+	WORD $0x3d8015a7 // str q7, [x13, #80]
 	WORD $0x6f380687 // ushr v7.4s, v20.4s, #8
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d802587 // str q7, [x12, #144]
+	WORD $0x3d8025a7 // str q7, [x13, #144]
 	WORD $0x6f380667 // ushr v7.4s, v19.4s, #8
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
-	WORD $0x3d803587 // str q7, [x12, #208]
+	WORD $0x3d8035a7 // str q7, [x13, #208]
 	WORD $0x6f300687 // ushr v7.4s, v20.4s, #16
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d804587 // str q7, [x12, #272]
+	WORD $0x3d8045a7 // str q7, [x13, #272]
 	WORD $0x6f300667 // ushr v7.4s, v19.4s, #16
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
-	WORD $0x3d805587 // str q7, [x12, #336]
+	WORD $0x3d8055a7 // str q7, [x13, #336]
 	WORD $0x6f280687 // ushr v7.4s, v20.4s, #24
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d806587 // str q7, [x12, #400]
+	WORD $0x3d8065a7 // str q7, [x13, #400]
 	WORD $0x6f280667 // ushr v7.4s, v19.4s, #24
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
-	WORD $0x3d807587 // str q7, [x12, #464]
+	WORD $0x3d8075a7 // str q7, [x13, #464]
 	WORD $0x4e261e47 // and v7.16b, v18.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d808587 // str q7, [x12, #528]
+	WORD $0x3d8085a7 // str q7, [x13, #528]
 	WORD $0x4e261e27 // and v7.16b, v17.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
-	WORD $0x3d809587 // str q7, [x12, #592]
+	WORD $0x3d8095a7 // str q7, [x13, #592]
 	WORD $0x6f380647 // ushr v7.4s, v18.4s, #8
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d80a587 // str q7, [x12, #656]
+	WORD $0x3d80a5a7 // str q7, [x13, #656]
 	WORD $0x6f380627 // ushr v7.4s, v17.4s, #8
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
-	WORD $0x3d80b587 // str q7, [x12, #720]
+	WORD $0x3d80b5a7 // str q7, [x13, #720]
 	WORD $0x6f300647 // ushr v7.4s, v18.4s, #16
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d80c587 // str q7, [x12, #784]
+	WORD $0x3d80c5a7 // str q7, [x13, #784]
 	WORD $0x6f300627 // ushr v7.4s, v17.4s, #16
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
-	WORD $0x3d80d587 // str q7, [x12, #848]
+	WORD $0x3d80d5a7 // str q7, [x13, #848]
 	WORD $0x6f280647 // ushr v7.4s, v18.4s, #24
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x3d80e587 // str q7, [x12, #912]
+	WORD $0x3d80e5a7 // str q7, [x13, #912]
 	WORD $0x6f280627 // ushr v7.4s, v17.4s, #24
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
-	WORD $0x3d80f587 // str q7, [x12, #976]
+	WORD $0x3d80f5a7 // str q7, [x13, #976]
 	WORD $0x4f01e7f6 // movi v22.16b, #63
 	WORD $0x4f00e5f7 // movi v23.16b, #15
 	WORD $0x3dc01847 // ldr q7, [x2, #96]
@@ -242,79 +290,79 @@ loop2:
 	WORD $0x4e261e57 // and v23.16b, v18.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2adef7 // fmul v23.4s, v23.4s, v10.4s
-	WORD $0x3d800997 // str q23, [x12, #32]
+	WORD $0x3d8009b7 // str q23, [x13, #32]
 	WORD $0x4e261e77 // and v23.16b, v19.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2edef7 // fmul v23.4s, v23.4s, v14.4s
-	WORD $0x3d801997 // str q23, [x12, #96]
+	WORD $0x3d8019b7 // str q23, [x13, #96]
 	WORD $0x6f380657 // ushr v23.4s, v18.4s, #8
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2adef7 // fmul v23.4s, v23.4s, v10.4s
-	WORD $0x3d802997 // str q23, [x12, #160]
+	WORD $0x3d8029b7 // str q23, [x13, #160]
 	WORD $0x6f380677 // ushr v23.4s, v19.4s, #8
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2edef7 // fmul v23.4s, v23.4s, v14.4s
-	WORD $0x3d803997 // str q23, [x12, #224]
+	WORD $0x3d8039b7 // str q23, [x13, #224]
 	WORD $0x6f300657 // ushr v23.4s, v18.4s, #16
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2adef7 // fmul v23.4s, v23.4s, v10.4s
-	WORD $0x3d804997 // str q23, [x12, #288]
+	WORD $0x3d8049b7 // str q23, [x13, #288]
 	WORD $0x6f300677 // ushr v23.4s, v19.4s, #16
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2edef7 // fmul v23.4s, v23.4s, v14.4s
-	WORD $0x3d805997 // str q23, [x12, #352]
+	WORD $0x3d8059b7 // str q23, [x13, #352]
 	WORD $0x6f280657 // ushr v23.4s, v18.4s, #24
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2adef7 // fmul v23.4s, v23.4s, v10.4s
-	WORD $0x3d806997 // str q23, [x12, #416]
+	WORD $0x3d8069b7 // str q23, [x13, #416]
 	WORD $0x6f280677 // ushr v23.4s, v19.4s, #24
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2edef7 // fmul v23.4s, v23.4s, v14.4s
-	WORD $0x3d807997 // str q23, [x12, #480]
+	WORD $0x3d8079b7 // str q23, [x13, #480]
 	WORD $0x4e261e97 // and v23.16b, v20.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2adef7 // fmul v23.4s, v23.4s, v10.4s
-	WORD $0x3d808997 // str q23, [x12, #544]
+	WORD $0x3d8089b7 // str q23, [x13, #544]
 	WORD $0x4e261eb7 // and v23.16b, v21.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2edef7 // fmul v23.4s, v23.4s, v14.4s
-	WORD $0x3d809997 // str q23, [x12, #608]
+	WORD $0x3d8099b7 // str q23, [x13, #608]
 	WORD $0x6f380697 // ushr v23.4s, v20.4s, #8
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2adef7 // fmul v23.4s, v23.4s, v10.4s
-	WORD $0x3d80a997 // str q23, [x12, #672]
+	WORD $0x3d80a9b7 // str q23, [x13, #672]
 	WORD $0x6f3806b7 // ushr v23.4s, v21.4s, #8
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2edef7 // fmul v23.4s, v23.4s, v14.4s
-	WORD $0x3d80b997 // str q23, [x12, #736]
+	WORD $0x3d80b9b7 // str q23, [x13, #736]
 	WORD $0x6f300697 // ushr v23.4s, v20.4s, #16
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2adef7 // fmul v23.4s, v23.4s, v10.4s
-	WORD $0x3d80c997 // str q23, [x12, #800]
+	WORD $0x3d80c9b7 // str q23, [x13, #800]
 	WORD $0x6f3006b7 // ushr v23.4s, v21.4s, #16
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2edef7 // fmul v23.4s, v23.4s, v14.4s
-	WORD $0x3d80d997 // str q23, [x12, #864]
+	WORD $0x3d80d9b7 // str q23, [x13, #864]
 	WORD $0x6f280697 // ushr v23.4s, v20.4s, #24
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2adef7 // fmul v23.4s, v23.4s, v10.4s
-	WORD $0x3d80e997 // str q23, [x12, #928]
+	WORD $0x3d80e9b7 // str q23, [x13, #928]
 	WORD $0x6f2806b7 // ushr v23.4s, v21.4s, #24
 	WORD $0x4e261ef7 // and v23.16b, v23.16b, v6.16b
 	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	WORD $0x6e2edef7 // fmul v23.4s, v23.4s, v14.4s
-	WORD $0x3d80f997 // str q23, [x12, #992]
+	WORD $0x3d80f9b7 // str q23, [x13, #992]
 	WORD $0x4f01e7f0 // movi v16.16b, #63
 	WORD $0x4f00e5e7 // movi v7.16b, #15
 	WORD $0x3dc01c57 // ldr q23, [x2, #112]
@@ -332,83 +380,83 @@ loop2:
 	WORD $0x4e261e87 // and v7.16b, v20.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d800d87 // str q7, [x12, #48]
+	WORD $0x3d800da7 // str q7, [x13, #48]
 	WORD $0x4e261e67 // and v7.16b, v19.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2fdce7 // fmul v7.4s, v7.4s, v15.4s
-	WORD $0x3d801d87 // str q7, [x12, #112]
+	WORD $0x3d801da7 // str q7, [x13, #112]
 	WORD $0x6f380687 // ushr v7.4s, v20.4s, #8
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d802d87 // str q7, [x12, #176]
+	WORD $0x3d802da7 // str q7, [x13, #176]
 	WORD $0x6f380667 // ushr v7.4s, v19.4s, #8
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2fdce7 // fmul v7.4s, v7.4s, v15.4s
-	WORD $0x3d803d87 // str q7, [x12, #240]
+	WORD $0x3d803da7 // str q7, [x13, #240]
 	WORD $0x6f300687 // ushr v7.4s, v20.4s, #16
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d804d87 // str q7, [x12, #304]
+	WORD $0x3d804da7 // str q7, [x13, #304]
 	WORD $0x6f300667 // ushr v7.4s, v19.4s, #16
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2fdce7 // fmul v7.4s, v7.4s, v15.4s
-	WORD $0x3d805d87 // str q7, [x12, #368]
+	WORD $0x3d805da7 // str q7, [x13, #368]
 	WORD $0x6f280687 // ushr v7.4s, v20.4s, #24
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d806d87 // str q7, [x12, #432]
+	WORD $0x3d806da7 // str q7, [x13, #432]
 	WORD $0x6f280667 // ushr v7.4s, v19.4s, #24
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2fdce7 // fmul v7.4s, v7.4s, v15.4s
-	WORD $0x3d807d87 // str q7, [x12, #496]
+	WORD $0x3d807da7 // str q7, [x13, #496]
 	WORD $0x4e261e47 // and v7.16b, v18.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d808d87 // str q7, [x12, #560]
+	WORD $0x3d808da7 // str q7, [x13, #560]
 	WORD $0x4e261e27 // and v7.16b, v17.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2fdce7 // fmul v7.4s, v7.4s, v15.4s
-	WORD $0x3d809d87 // str q7, [x12, #624]
+	WORD $0x3d809da7 // str q7, [x13, #624]
 	WORD $0x6f380647 // ushr v7.4s, v18.4s, #8
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d80ad87 // str q7, [x12, #688]
+	WORD $0x3d80ada7 // str q7, [x13, #688]
 	WORD $0x6f380627 // ushr v7.4s, v17.4s, #8
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2fdce7 // fmul v7.4s, v7.4s, v15.4s
-	WORD $0x3d80bd87 // str q7, [x12, #752]
+	WORD $0x3d80bda7 // str q7, [x13, #752]
 	WORD $0x6f300647 // ushr v7.4s, v18.4s, #16
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d80cd87 // str q7, [x12, #816]
+	WORD $0x3d80cda7 // str q7, [x13, #816]
 	WORD $0x6f300627 // ushr v7.4s, v17.4s, #16
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2fdce7 // fmul v7.4s, v7.4s, v15.4s
-	WORD $0x3d80dd87 // str q7, [x12, #880]
+	WORD $0x3d80dda7 // str q7, [x13, #880]
 	WORD $0x6f280647 // ushr v7.4s, v18.4s, #24
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x3d80ed87 // str q7, [x12, #944]
+	WORD $0x3d80eda7 // str q7, [x13, #944]
 	WORD $0x6f280627 // ushr v7.4s, v17.4s, #24
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x6e21d8e7 // ucvtf v7.4s, v7.4s
 	WORD $0x6e2fdce7 // fmul v7.4s, v7.4s, v15.4s
-	WORD $0x3d80fd87 // str q7, [x12, #1008]
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d80fda7 // str q7, [x13, #1008]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -605,34 +653,34 @@ loop2:
 	WORD $0x4f0c5508 // shl v8.16b, v8.16b, #4
 	WORD $0x6ea11d09 // bit v9.16b, v8.16b, v1.16b
 	WORD $0x4faee92a // sdot v10.4s, v9.16b, v14.4b[3]
-	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc001a9 // ldr q9, [x13]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f869128 // fmul v8.4s, v9.4s, v6.s[0]
 	WORD $0x4e28cda2 // fmla v2.4s, v13.4s, v8.4s
-	WORD $0x3dc01189 // ldr q9, [x12, #64]
+	WORD $0x3dc011a9 // ldr q9, [x13, #64]
 	WORD $0x4fa61122 // fmla v2.4s, v9.4s, v6.s[1]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f869128 // fmul v8.4s, v9.4s, v6.s[0]
 	WORD $0x4e28cd83 // fmla v3.4s, v12.4s, v8.4s
-	WORD $0x3dc01589 // ldr q9, [x12, #80]
+	WORD $0x3dc015a9 // ldr q9, [x13, #80]
 	WORD $0x4fa61123 // fmla v3.4s, v9.4s, v6.s[1]
-	WORD $0x3dc00989 // ldr q9, [x12, #32]
+	WORD $0x3dc009a9 // ldr q9, [x13, #32]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f869128 // fmul v8.4s, v9.4s, v6.s[0]
 	WORD $0x4e28cd64 // fmla v4.4s, v11.4s, v8.4s
-	WORD $0x3dc01989 // ldr q9, [x12, #96]
+	WORD $0x3dc019a9 // ldr q9, [x13, #96]
 	WORD $0x4fa61124 // fmla v4.4s, v9.4s, v6.s[1]
-	WORD $0x3dc00d89 // ldr q9, [x12, #48]
+	WORD $0x3dc00da9 // ldr q9, [x13, #48]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f869128 // fmul v8.4s, v9.4s, v6.s[0]
 	WORD $0x4e28cd45 // fmla v5.4s, v10.4s, v8.4s
-	WORD $0x3dc01d89 // ldr q9, [x12, #112]
+	WORD $0x3dc01da9 // ldr q9, [x13, #112]
 	WORD $0x4fa61125 // fmla v5.4s, v9.4s, v6.s[1]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -829,34 +877,34 @@ loop2:
 	WORD $0x4f0b55ad // shl v13.16b, v13.16b, #3
 	WORD $0x6ea11dac // bit v12.16b, v13.16b, v1.16b
 	WORD $0x4fafe98b // sdot v11.4s, v12.16b, v15.4b[3]
-	WORD $0x3dc0218c // ldr q12, [x12, #128]
+	WORD $0x3dc021ac // ldr q12, [x13, #128]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f86918d // fmul v13.4s, v12.4s, v6.s[0]
 	WORD $0x4e2dcd22 // fmla v2.4s, v9.4s, v13.4s
-	WORD $0x3dc0318c // ldr q12, [x12, #192]
+	WORD $0x3dc031ac // ldr q12, [x13, #192]
 	WORD $0x4fa61182 // fmla v2.4s, v12.4s, v6.s[1]
-	WORD $0x3dc0258c // ldr q12, [x12, #144]
+	WORD $0x3dc025ac // ldr q12, [x13, #144]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f86918d // fmul v13.4s, v12.4s, v6.s[0]
 	WORD $0x4e2dcd03 // fmla v3.4s, v8.4s, v13.4s
-	WORD $0x3dc0358c // ldr q12, [x12, #208]
+	WORD $0x3dc035ac // ldr q12, [x13, #208]
 	WORD $0x4fa61183 // fmla v3.4s, v12.4s, v6.s[1]
-	WORD $0x3dc0298c // ldr q12, [x12, #160]
+	WORD $0x3dc029ac // ldr q12, [x13, #160]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f86918d // fmul v13.4s, v12.4s, v6.s[0]
 	WORD $0x4e2dcd44 // fmla v4.4s, v10.4s, v13.4s
-	WORD $0x3dc0398c // ldr q12, [x12, #224]
+	WORD $0x3dc039ac // ldr q12, [x13, #224]
 	WORD $0x4fa61184 // fmla v4.4s, v12.4s, v6.s[1]
-	WORD $0x3dc02d8c // ldr q12, [x12, #176]
+	WORD $0x3dc02dac // ldr q12, [x13, #176]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f86918d // fmul v13.4s, v12.4s, v6.s[0]
 	WORD $0x4e2dcd65 // fmla v5.4s, v11.4s, v13.4s
-	WORD $0x3dc03d8c // ldr q12, [x12, #240]
+	WORD $0x3dc03dac // ldr q12, [x13, #240]
 	WORD $0x4fa61185 // fmla v5.4s, v12.4s, v6.s[1]
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -1053,34 +1101,34 @@ loop2:
 	WORD $0x4f0a5529 // shl v9.16b, v9.16b, #2
 	WORD $0x6ea11d28 // bit v8.16b, v9.16b, v1.16b
 	WORD $0x4faee90a // sdot v10.4s, v8.16b, v14.4b[3]
-	WORD $0x3dc04188 // ldr q8, [x12, #256]
+	WORD $0x3dc041a8 // ldr q8, [x13, #256]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f869109 // fmul v9.4s, v8.4s, v6.s[0]
 	WORD $0x4e29cd82 // fmla v2.4s, v12.4s, v9.4s
-	WORD $0x3dc05188 // ldr q8, [x12, #320]
+	WORD $0x3dc051a8 // ldr q8, [x13, #320]
 	WORD $0x4fa61102 // fmla v2.4s, v8.4s, v6.s[1]
-	WORD $0x3dc04588 // ldr q8, [x12, #272]
+	WORD $0x3dc045a8 // ldr q8, [x13, #272]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f869109 // fmul v9.4s, v8.4s, v6.s[0]
 	WORD $0x4e29cda3 // fmla v3.4s, v13.4s, v9.4s
-	WORD $0x3dc05588 // ldr q8, [x12, #336]
+	WORD $0x3dc055a8 // ldr q8, [x13, #336]
 	WORD $0x4fa61103 // fmla v3.4s, v8.4s, v6.s[1]
-	WORD $0x3dc04988 // ldr q8, [x12, #288]
+	WORD $0x3dc049a8 // ldr q8, [x13, #288]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f869109 // fmul v9.4s, v8.4s, v6.s[0]
 	WORD $0x4e29cd64 // fmla v4.4s, v11.4s, v9.4s
-	WORD $0x3dc05988 // ldr q8, [x12, #352]
+	WORD $0x3dc059a8 // ldr q8, [x13, #352]
 	WORD $0x4fa61104 // fmla v4.4s, v8.4s, v6.s[1]
-	WORD $0x3dc04d88 // ldr q8, [x12, #304]
+	WORD $0x3dc04da8 // ldr q8, [x13, #304]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f869109 // fmul v9.4s, v8.4s, v6.s[0]
 	WORD $0x4e29cd45 // fmla v5.4s, v10.4s, v9.4s
-	WORD $0x3dc05d88 // ldr q8, [x12, #368]
+	WORD $0x3dc05da8 // ldr q8, [x13, #368]
 	WORD $0x4fa61105 // fmla v5.4s, v8.4s, v6.s[1]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -1277,34 +1325,34 @@ loop2:
 	WORD $0x4f09558c // shl v12.16b, v12.16b, #1
 	WORD $0x6ea11d8d // bit v13.16b, v12.16b, v1.16b
 	WORD $0x4fafe9ab // sdot v11.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc0618d // ldr q13, [x12, #384]
+	WORD $0x3dc061ad // ldr q13, [x13, #384]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8691ac // fmul v12.4s, v13.4s, v6.s[0]
 	WORD $0x4e2ccd02 // fmla v2.4s, v8.4s, v12.4s
-	WORD $0x3dc0718d // ldr q13, [x12, #448]
+	WORD $0x3dc071ad // ldr q13, [x13, #448]
 	WORD $0x4fa611a2 // fmla v2.4s, v13.4s, v6.s[1]
-	WORD $0x3dc0658d // ldr q13, [x12, #400]
+	WORD $0x3dc065ad // ldr q13, [x13, #400]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8691ac // fmul v12.4s, v13.4s, v6.s[0]
 	WORD $0x4e2ccd23 // fmla v3.4s, v9.4s, v12.4s
-	WORD $0x3dc0758d // ldr q13, [x12, #464]
+	WORD $0x3dc075ad // ldr q13, [x13, #464]
 	WORD $0x4fa611a3 // fmla v3.4s, v13.4s, v6.s[1]
-	WORD $0x3dc0698d // ldr q13, [x12, #416]
+	WORD $0x3dc069ad // ldr q13, [x13, #416]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8691ac // fmul v12.4s, v13.4s, v6.s[0]
 	WORD $0x4e2ccd44 // fmla v4.4s, v10.4s, v12.4s
-	WORD $0x3dc0798d // ldr q13, [x12, #480]
+	WORD $0x3dc079ad // ldr q13, [x13, #480]
 	WORD $0x4fa611a4 // fmla v4.4s, v13.4s, v6.s[1]
-	WORD $0x3dc06d8d // ldr q13, [x12, #432]
+	WORD $0x3dc06dad // ldr q13, [x13, #432]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8691ac // fmul v12.4s, v13.4s, v6.s[0]
 	WORD $0x4e2ccd65 // fmla v5.4s, v11.4s, v12.4s
-	WORD $0x3dc07d8d // ldr q13, [x12, #496]
+	WORD $0x3dc07dad // ldr q13, [x13, #496]
 	WORD $0x4fa611a5 // fmla v5.4s, v13.4s, v6.s[1]
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -1469,34 +1517,34 @@ loop2:
 	WORD $0x3dc0bc48 // ldr q8, [x2, #752]
 	WORD $0x6ea11d09 // bit v9.16b, v8.16b, v1.16b
 	WORD $0x4faee92a // sdot v10.4s, v9.16b, v14.4b[3]
-	WORD $0x3dc08189 // ldr q9, [x12, #512]
+	WORD $0x3dc081a9 // ldr q9, [x13, #512]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f869128 // fmul v8.4s, v9.4s, v6.s[0]
 	WORD $0x4e28cda2 // fmla v2.4s, v13.4s, v8.4s
-	WORD $0x3dc09189 // ldr q9, [x12, #576]
+	WORD $0x3dc091a9 // ldr q9, [x13, #576]
 	WORD $0x4fa61122 // fmla v2.4s, v9.4s, v6.s[1]
-	WORD $0x3dc08589 // ldr q9, [x12, #528]
+	WORD $0x3dc085a9 // ldr q9, [x13, #528]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f869128 // fmul v8.4s, v9.4s, v6.s[0]
 	WORD $0x4e28cd83 // fmla v3.4s, v12.4s, v8.4s
-	WORD $0x3dc09589 // ldr q9, [x12, #592]
+	WORD $0x3dc095a9 // ldr q9, [x13, #592]
 	WORD $0x4fa61123 // fmla v3.4s, v9.4s, v6.s[1]
-	WORD $0x3dc08989 // ldr q9, [x12, #544]
+	WORD $0x3dc089a9 // ldr q9, [x13, #544]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f869128 // fmul v8.4s, v9.4s, v6.s[0]
 	WORD $0x4e28cd64 // fmla v4.4s, v11.4s, v8.4s
-	WORD $0x3dc09989 // ldr q9, [x12, #608]
+	WORD $0x3dc099a9 // ldr q9, [x13, #608]
 	WORD $0x4fa61124 // fmla v4.4s, v9.4s, v6.s[1]
-	WORD $0x3dc08d89 // ldr q9, [x12, #560]
+	WORD $0x3dc08da9 // ldr q9, [x13, #560]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f869128 // fmul v8.4s, v9.4s, v6.s[0]
 	WORD $0x4e28cd45 // fmla v5.4s, v10.4s, v8.4s
-	WORD $0x3dc09d89 // ldr q9, [x12, #624]
+	WORD $0x3dc09da9 // ldr q9, [x13, #624]
 	WORD $0x4fa61125 // fmla v5.4s, v9.4s, v6.s[1]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -1693,34 +1741,34 @@ loop2:
 	WORD $0x6f0f05ad // ushr v13.16b, v13.16b, #1
 	WORD $0x6ea11dac // bit v12.16b, v13.16b, v1.16b
 	WORD $0x4fafe98b // sdot v11.4s, v12.16b, v15.4b[3]
-	WORD $0x3dc0a18c // ldr q12, [x12, #640]
+	WORD $0x3dc0a1ac // ldr q12, [x13, #640]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f86918d // fmul v13.4s, v12.4s, v6.s[0]
 	WORD $0x4e2dcd22 // fmla v2.4s, v9.4s, v13.4s
-	WORD $0x3dc0b18c // ldr q12, [x12, #704]
+	WORD $0x3dc0b1ac // ldr q12, [x13, #704]
 	WORD $0x4fa61182 // fmla v2.4s, v12.4s, v6.s[1]
-	WORD $0x3dc0a58c // ldr q12, [x12, #656]
+	WORD $0x3dc0a5ac // ldr q12, [x13, #656]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f86918d // fmul v13.4s, v12.4s, v6.s[0]
 	WORD $0x4e2dcd03 // fmla v3.4s, v8.4s, v13.4s
-	WORD $0x3dc0b58c // ldr q12, [x12, #720]
+	WORD $0x3dc0b5ac // ldr q12, [x13, #720]
 	WORD $0x4fa61183 // fmla v3.4s, v12.4s, v6.s[1]
-	WORD $0x3dc0a98c // ldr q12, [x12, #672]
+	WORD $0x3dc0a9ac // ldr q12, [x13, #672]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f86918d // fmul v13.4s, v12.4s, v6.s[0]
 	WORD $0x4e2dcd44 // fmla v4.4s, v10.4s, v13.4s
-	WORD $0x3dc0b98c // ldr q12, [x12, #736]
+	WORD $0x3dc0b9ac // ldr q12, [x13, #736]
 	WORD $0x4fa61184 // fmla v4.4s, v12.4s, v6.s[1]
-	WORD $0x3dc0ad8c // ldr q12, [x12, #688]
+	WORD $0x3dc0adac // ldr q12, [x13, #688]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f86918d // fmul v13.4s, v12.4s, v6.s[0]
 	WORD $0x4e2dcd65 // fmla v5.4s, v11.4s, v13.4s
-	WORD $0x3dc0bd8c // ldr q12, [x12, #752]
+	WORD $0x3dc0bdac // ldr q12, [x13, #752]
 	WORD $0x4fa61185 // fmla v5.4s, v12.4s, v6.s[1]
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -1917,34 +1965,34 @@ loop2:
 	WORD $0x6f0e0529 // ushr v9.16b, v9.16b, #2
 	WORD $0x6ea11d28 // bit v8.16b, v9.16b, v1.16b
 	WORD $0x4faee90a // sdot v10.4s, v8.16b, v14.4b[3]
-	WORD $0x3dc0c188 // ldr q8, [x12, #768]
+	WORD $0x3dc0c1a8 // ldr q8, [x13, #768]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f869109 // fmul v9.4s, v8.4s, v6.s[0]
 	WORD $0x4e29cd82 // fmla v2.4s, v12.4s, v9.4s
-	WORD $0x3dc0d188 // ldr q8, [x12, #832]
+	WORD $0x3dc0d1a8 // ldr q8, [x13, #832]
 	WORD $0x4fa61102 // fmla v2.4s, v8.4s, v6.s[1]
-	WORD $0x3dc0c588 // ldr q8, [x12, #784]
+	WORD $0x3dc0c5a8 // ldr q8, [x13, #784]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f869109 // fmul v9.4s, v8.4s, v6.s[0]
 	WORD $0x4e29cda3 // fmla v3.4s, v13.4s, v9.4s
-	WORD $0x3dc0d588 // ldr q8, [x12, #848]
+	WORD $0x3dc0d5a8 // ldr q8, [x13, #848]
 	WORD $0x4fa61103 // fmla v3.4s, v8.4s, v6.s[1]
-	WORD $0x3dc0c988 // ldr q8, [x12, #800]
+	WORD $0x3dc0c9a8 // ldr q8, [x13, #800]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f869109 // fmul v9.4s, v8.4s, v6.s[0]
 	WORD $0x4e29cd64 // fmla v4.4s, v11.4s, v9.4s
-	WORD $0x3dc0d988 // ldr q8, [x12, #864]
+	WORD $0x3dc0d9a8 // ldr q8, [x13, #864]
 	WORD $0x4fa61104 // fmla v4.4s, v8.4s, v6.s[1]
-	WORD $0x3dc0cd88 // ldr q8, [x12, #816]
+	WORD $0x3dc0cda8 // ldr q8, [x13, #816]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f869109 // fmul v9.4s, v8.4s, v6.s[0]
 	WORD $0x4e29cd45 // fmla v5.4s, v10.4s, v9.4s
-	WORD $0x3dc0dd88 // ldr q8, [x12, #880]
+	WORD $0x3dc0dda8 // ldr q8, [x13, #880]
 	WORD $0x4fa61105 // fmla v5.4s, v8.4s, v6.s[1]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 	WORD $0x4f00e40a // movi v10.16b, #0
@@ -2141,38 +2189,38 @@ loop2:
 	WORD $0x6f0d058c // ushr v12.16b, v12.16b, #3
 	WORD $0x6ea11d8d // bit v13.16b, v12.16b, v1.16b
 	WORD $0x4fafe9ab // sdot v11.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc0e18d // ldr q13, [x12, #896]
+	WORD $0x3dc0e1ad // ldr q13, [x13, #896]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f8691ac // fmul v12.4s, v13.4s, v6.s[0]
 	WORD $0x4e2ccd02 // fmla v2.4s, v8.4s, v12.4s
-	WORD $0x3dc0f18d // ldr q13, [x12, #960]
+	WORD $0x3dc0f1ad // ldr q13, [x13, #960]
 	WORD $0x4fa611a2 // fmla v2.4s, v13.4s, v6.s[1]
-	WORD $0x3dc0e58d // ldr q13, [x12, #912]
+	WORD $0x3dc0e5ad // ldr q13, [x13, #912]
 	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
 	WORD $0x4f8691ac // fmul v12.4s, v13.4s, v6.s[0]
 	WORD $0x4e2ccd23 // fmla v3.4s, v9.4s, v12.4s
-	WORD $0x3dc0f58d // ldr q13, [x12, #976]
+	WORD $0x3dc0f5ad // ldr q13, [x13, #976]
 	WORD $0x4fa611a3 // fmla v3.4s, v13.4s, v6.s[1]
-	WORD $0x3dc0e98d // ldr q13, [x12, #928]
+	WORD $0x3dc0e9ad // ldr q13, [x13, #928]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8691ac // fmul v12.4s, v13.4s, v6.s[0]
 	WORD $0x4e2ccd44 // fmla v4.4s, v10.4s, v12.4s
-	WORD $0x3dc0f98d // ldr q13, [x12, #992]
+	WORD $0x3dc0f9ad // ldr q13, [x13, #992]
 	WORD $0x4fa611a4 // fmla v4.4s, v13.4s, v6.s[1]
-	WORD $0x3dc0ed8d // ldr q13, [x12, #944]
+	WORD $0x3dc0edad // ldr q13, [x13, #944]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8691ac // fmul v12.4s, v13.4s, v6.s[0]
 	WORD $0x4e2ccd65 // fmla v5.4s, v11.4s, v12.4s
-	WORD $0x3dc0fd8d // ldr q13, [x12, #1008]
+	WORD $0x3dc0fdad // ldr q13, [x13, #1008]
 	WORD $0x4fa611a5 // fmla v5.4s, v13.4s, v6.s[1]
 	ADD $2816, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a2 // str q2, [x13]
-	WORD $0x3d8005a3 // str q3, [x13, #16]
-	WORD $0x3d8009a4 // str q4, [x13, #32]
-	WORD $0x3d800da5 // str q5, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c2 // str q2, [x14]
+	WORD $0x3d8005c3 // str q3, [x14, #16]
+	WORD $0x3d8009c4 // str q4, [x14, #32]
+	WORD $0x3d800dc5 // str q5, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -2190,14 +2238,15 @@ TEXT ·Gemv_q5_kx16_q8x_16x2_dotprod(SB), 0, $1024-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-1024(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-1024(SP), R14
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 	WORD $0x4f00e601 // movi v1.16b, #16
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
@@ -2208,6 +2257,53 @@ loop1:
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+	PRFM 832(R15), PLDL1STRM
+	PRFM 896(R15), PLDL1STRM
+	PRFM 960(R15), PLDL1STRM
+	PRFM 1024(R15), PLDL1STRM
+	PRFM 1088(R15), PLDL1STRM
+	PRFM 1152(R15), PLDL1STRM
+	PRFM 1216(R15), PLDL1STRM
+	PRFM 1280(R15), PLDL1STRM
+	PRFM 1344(R15), PLDL1STRM
+	PRFM 1408(R15), PLDL1STRM
+	PRFM 1472(R15), PLDL1STRM
+	PRFM 1536(R15), PLDL1STRM
+	PRFM 1600(R15), PLDL1STRM
+	PRFM 1664(R15), PLDL1STRM
+	PRFM 1728(R15), PLDL1STRM
+	PRFM 1792(R15), PLDL1STRM
+	PRFM 1856(R15), PLDL1STRM
+	PRFM 1920(R15), PLDL1STRM
+	PRFM 1984(R15), PLDL1STRM
+	PRFM 2048(R15), PLDL1STRM
+	PRFM 2112(R15), PLDL1STRM
+	PRFM 2176(R15), PLDL1STRM
+	PRFM 2240(R15), PLDL1STRM
+	PRFM 2304(R15), PLDL1STRM
+	PRFM 2368(R15), PLDL1STRM
+	PRFM 2432(R15), PLDL1STRM
+	PRFM 2496(R15), PLDL1STRM
+	PRFM 2560(R15), PLDL1STRM
+	PRFM 2624(R15), PLDL1STRM
+	PRFM 2688(R15), PLDL1STRM
+	PRFM 2752(R15), PLDL1STRM
+near3:
 	WORD $0x3dc0004a // ldr q10, [x2]
 	WORD $0x3dc0044b // ldr q11, [x2, #16]
 	WORD $0x0e21794c // fcvtl v12.4s, v10.4h
@@ -2220,8 +2316,8 @@ loop2:
 	WORD $0x4e217971 // fcvtl2 v17.4s, v11.8h
 	WORD $0x0e217952 // fcvtl v18.4s, v10.4h
 	WORD $0x4e217953 // fcvtl2 v19.4s, v10.8h
-	MOVW $0x000000ff, R14
-	WORD $0x4e040dca // dup v10.4s, w14
+	MOVW $0x000000ff, R15
+	WORD $0x4e040dea // dup v10.4s, w15
 	WORD $0x6ea0fa10 // fneg v16.4s, v16.4s
 	WORD $0x6ea0fa31 // fneg v17.4s, v17.4s
 	WORD $0x6ea0fa52 // fneg v18.4s, v18.4s
@@ -2243,79 +2339,79 @@ loop2:
 	WORD $0x4e2a1edb // and v27.16b, v22.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2cdf7b // fmul v27.4s, v27.4s, v12.4s
-	WORD $0x3d8001bb // str q27, [x13]
+	WORD $0x3d8001db // str q27, [x14]
 	WORD $0x4e2a1efb // and v27.16b, v23.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e30df7b // fmul v27.4s, v27.4s, v16.4s
-	WORD $0x3d8011bb // str q27, [x13, #64]
+	WORD $0x3d8011db // str q27, [x14, #64]
 	WORD $0x6f3806db // ushr v27.4s, v22.4s, #8
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2cdf7b // fmul v27.4s, v27.4s, v12.4s
-	WORD $0x3d8021bb // str q27, [x13, #128]
+	WORD $0x3d8021db // str q27, [x14, #128]
 	WORD $0x6f3806fb // ushr v27.4s, v23.4s, #8
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e30df7b // fmul v27.4s, v27.4s, v16.4s
-	WORD $0x3d8031bb // str q27, [x13, #192]
+	WORD $0x3d8031db // str q27, [x14, #192]
 	WORD $0x6f3006db // ushr v27.4s, v22.4s, #16
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2cdf7b // fmul v27.4s, v27.4s, v12.4s
-	WORD $0x3d8041bb // str q27, [x13, #256]
+	WORD $0x3d8041db // str q27, [x14, #256]
 	WORD $0x6f3006fb // ushr v27.4s, v23.4s, #16
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e30df7b // fmul v27.4s, v27.4s, v16.4s
-	WORD $0x3d8051bb // str q27, [x13, #320]
+	WORD $0x3d8051db // str q27, [x14, #320]
 	WORD $0x6f2806db // ushr v27.4s, v22.4s, #24
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2cdf7b // fmul v27.4s, v27.4s, v12.4s
-	WORD $0x3d8061bb // str q27, [x13, #384]
+	WORD $0x3d8061db // str q27, [x14, #384]
 	WORD $0x6f2806fb // ushr v27.4s, v23.4s, #24
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e30df7b // fmul v27.4s, v27.4s, v16.4s
-	WORD $0x3d8071bb // str q27, [x13, #448]
+	WORD $0x3d8071db // str q27, [x14, #448]
 	WORD $0x4e2a1f1b // and v27.16b, v24.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2cdf7b // fmul v27.4s, v27.4s, v12.4s
-	WORD $0x3d8081bb // str q27, [x13, #512]
+	WORD $0x3d8081db // str q27, [x14, #512]
 	WORD $0x4e2a1f3b // and v27.16b, v25.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e30df7b // fmul v27.4s, v27.4s, v16.4s
-	WORD $0x3d8091bb // str q27, [x13, #576]
+	WORD $0x3d8091db // str q27, [x14, #576]
 	WORD $0x6f38071b // ushr v27.4s, v24.4s, #8
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2cdf7b // fmul v27.4s, v27.4s, v12.4s
-	WORD $0x3d80a1bb // str q27, [x13, #640]
+	WORD $0x3d80a1db // str q27, [x14, #640]
 	WORD $0x6f38073b // ushr v27.4s, v25.4s, #8
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e30df7b // fmul v27.4s, v27.4s, v16.4s
-	WORD $0x3d80b1bb // str q27, [x13, #704]
+	WORD $0x3d80b1db // str q27, [x14, #704]
 	WORD $0x6f30071b // ushr v27.4s, v24.4s, #16
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2cdf7b // fmul v27.4s, v27.4s, v12.4s
-	WORD $0x3d80c1bb // str q27, [x13, #768]
+	WORD $0x3d80c1db // str q27, [x14, #768]
 	WORD $0x6f30073b // ushr v27.4s, v25.4s, #16
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e30df7b // fmul v27.4s, v27.4s, v16.4s
-	WORD $0x3d80d1bb // str q27, [x13, #832]
+	WORD $0x3d80d1db // str q27, [x14, #832]
 	WORD $0x6f28071b // ushr v27.4s, v24.4s, #24
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2cdf7b // fmul v27.4s, v27.4s, v12.4s
-	WORD $0x3d80e1bb // str q27, [x13, #896]
+	WORD $0x3d80e1db // str q27, [x14, #896]
 	WORD $0x6f28073b // ushr v27.4s, v25.4s, #24
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e30df7b // fmul v27.4s, v27.4s, v16.4s
-	WORD $0x3d80f1bb // str q27, [x13, #960]
+	WORD $0x3d80f1db // str q27, [x14, #960]
 	WORD $0x4f01e7f4 // movi v20.16b, #63
 	WORD $0x4f00e5eb // movi v11.16b, #15
 	WORD $0x3dc0145b // ldr q27, [x2, #80]
@@ -2333,79 +2429,79 @@ loop2:
 	WORD $0x4e2a1f0b // and v11.16b, v24.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8005ab // str q11, [x13, #16]
+	WORD $0x3d8005cb // str q11, [x14, #16]
 	WORD $0x4e2a1eeb // and v11.16b, v23.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
-	WORD $0x3d8015ab // str q11, [x13, #80]
+	WORD $0x3d8015cb // str q11, [x14, #80]
 	WORD $0x6f38070b // ushr v11.4s, v24.4s, #8
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8025ab // str q11, [x13, #144]
+	WORD $0x3d8025cb // str q11, [x14, #144]
 	WORD $0x6f3806eb // ushr v11.4s, v23.4s, #8
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
-	WORD $0x3d8035ab // str q11, [x13, #208]
+	WORD $0x3d8035cb // str q11, [x14, #208]
 	WORD $0x6f30070b // ushr v11.4s, v24.4s, #16
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8045ab // str q11, [x13, #272]
+	WORD $0x3d8045cb // str q11, [x14, #272]
 	WORD $0x6f3006eb // ushr v11.4s, v23.4s, #16
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
-	WORD $0x3d8055ab // str q11, [x13, #336]
+	WORD $0x3d8055cb // str q11, [x14, #336]
 	WORD $0x6f28070b // ushr v11.4s, v24.4s, #24
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8065ab // str q11, [x13, #400]
+	WORD $0x3d8065cb // str q11, [x14, #400]
 	WORD $0x6f2806eb // ushr v11.4s, v23.4s, #24
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
-	WORD $0x3d8075ab // str q11, [x13, #464]
+	WORD $0x3d8075cb // str q11, [x14, #464]
 	WORD $0x4e2a1ecb // and v11.16b, v22.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d8085ab // str q11, [x13, #528]
+	WORD $0x3d8085cb // str q11, [x14, #528]
 	WORD $0x4e2a1eab // and v11.16b, v21.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
-	WORD $0x3d8095ab // str q11, [x13, #592]
+	WORD $0x3d8095cb // str q11, [x14, #592]
 	WORD $0x6f3806cb // ushr v11.4s, v22.4s, #8
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d80a5ab // str q11, [x13, #656]
+	WORD $0x3d80a5cb // str q11, [x14, #656]
 	WORD $0x6f3806ab // ushr v11.4s, v21.4s, #8
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
-	WORD $0x3d80b5ab // str q11, [x13, #720]
+	WORD $0x3d80b5cb // str q11, [x14, #720]
 	WORD $0x6f3006cb // ushr v11.4s, v22.4s, #16
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d80c5ab // str q11, [x13, #784]
+	WORD $0x3d80c5cb // str q11, [x14, #784]
 	WORD $0x6f3006ab // ushr v11.4s, v21.4s, #16
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
-	WORD $0x3d80d5ab // str q11, [x13, #848]
+	WORD $0x3d80d5cb // str q11, [x14, #848]
 	WORD $0x6f2806cb // ushr v11.4s, v22.4s, #24
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x3d80e5ab // str q11, [x13, #912]
+	WORD $0x3d80e5cb // str q11, [x14, #912]
 	WORD $0x6f2806ab // ushr v11.4s, v21.4s, #24
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
-	WORD $0x3d80f5ab // str q11, [x13, #976]
+	WORD $0x3d80f5cb // str q11, [x14, #976]
 	WORD $0x4f01e7fa // movi v26.16b, #63
 	WORD $0x4f00e5fb // movi v27.16b, #15
 	WORD $0x3dc0184b // ldr q11, [x2, #96]
@@ -2423,79 +2519,79 @@ loop2:
 	WORD $0x4e2a1edb // and v27.16b, v22.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2edf7b // fmul v27.4s, v27.4s, v14.4s
-	WORD $0x3d8009bb // str q27, [x13, #32]
+	WORD $0x3d8009db // str q27, [x14, #32]
 	WORD $0x4e2a1efb // and v27.16b, v23.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e32df7b // fmul v27.4s, v27.4s, v18.4s
-	WORD $0x3d8019bb // str q27, [x13, #96]
+	WORD $0x3d8019db // str q27, [x14, #96]
 	WORD $0x6f3806db // ushr v27.4s, v22.4s, #8
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2edf7b // fmul v27.4s, v27.4s, v14.4s
-	WORD $0x3d8029bb // str q27, [x13, #160]
+	WORD $0x3d8029db // str q27, [x14, #160]
 	WORD $0x6f3806fb // ushr v27.4s, v23.4s, #8
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e32df7b // fmul v27.4s, v27.4s, v18.4s
-	WORD $0x3d8039bb // str q27, [x13, #224]
+	WORD $0x3d8039db // str q27, [x14, #224]
 	WORD $0x6f3006db // ushr v27.4s, v22.4s, #16
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2edf7b // fmul v27.4s, v27.4s, v14.4s
-	WORD $0x3d8049bb // str q27, [x13, #288]
+	WORD $0x3d8049db // str q27, [x14, #288]
 	WORD $0x6f3006fb // ushr v27.4s, v23.4s, #16
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e32df7b // fmul v27.4s, v27.4s, v18.4s
-	WORD $0x3d8059bb // str q27, [x13, #352]
+	WORD $0x3d8059db // str q27, [x14, #352]
 	WORD $0x6f2806db // ushr v27.4s, v22.4s, #24
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2edf7b // fmul v27.4s, v27.4s, v14.4s
-	WORD $0x3d8069bb // str q27, [x13, #416]
+	WORD $0x3d8069db // str q27, [x14, #416]
 	WORD $0x6f2806fb // ushr v27.4s, v23.4s, #24
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e32df7b // fmul v27.4s, v27.4s, v18.4s
-	WORD $0x3d8079bb // str q27, [x13, #480]
+	WORD $0x3d8079db // str q27, [x14, #480]
 	WORD $0x4e2a1f1b // and v27.16b, v24.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2edf7b // fmul v27.4s, v27.4s, v14.4s
-	WORD $0x3d8089bb // str q27, [x13, #544]
+	WORD $0x3d8089db // str q27, [x14, #544]
 	WORD $0x4e2a1f3b // and v27.16b, v25.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e32df7b // fmul v27.4s, v27.4s, v18.4s
-	WORD $0x3d8099bb // str q27, [x13, #608]
+	WORD $0x3d8099db // str q27, [x14, #608]
 	WORD $0x6f38071b // ushr v27.4s, v24.4s, #8
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2edf7b // fmul v27.4s, v27.4s, v14.4s
-	WORD $0x3d80a9bb // str q27, [x13, #672]
+	WORD $0x3d80a9db // str q27, [x14, #672]
 	WORD $0x6f38073b // ushr v27.4s, v25.4s, #8
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e32df7b // fmul v27.4s, v27.4s, v18.4s
-	WORD $0x3d80b9bb // str q27, [x13, #736]
+	WORD $0x3d80b9db // str q27, [x14, #736]
 	WORD $0x6f30071b // ushr v27.4s, v24.4s, #16
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2edf7b // fmul v27.4s, v27.4s, v14.4s
-	WORD $0x3d80c9bb // str q27, [x13, #800]
+	WORD $0x3d80c9db // str q27, [x14, #800]
 	WORD $0x6f30073b // ushr v27.4s, v25.4s, #16
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e32df7b // fmul v27.4s, v27.4s, v18.4s
-	WORD $0x3d80d9bb // str q27, [x13, #864]
+	WORD $0x3d80d9db // str q27, [x14, #864]
 	WORD $0x6f28071b // ushr v27.4s, v24.4s, #24
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e2edf7b // fmul v27.4s, v27.4s, v14.4s
-	WORD $0x3d80e9bb // str q27, [x13, #928]
+	WORD $0x3d80e9db // str q27, [x14, #928]
 	WORD $0x6f28073b // ushr v27.4s, v25.4s, #24
 	WORD $0x4e2a1f7b // and v27.16b, v27.16b, v10.16b
 	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	WORD $0x6e32df7b // fmul v27.4s, v27.4s, v18.4s
-	WORD $0x3d80f9bb // str q27, [x13, #992]
+	WORD $0x3d80f9db // str q27, [x14, #992]
 	WORD $0x4f01e7f4 // movi v20.16b, #63
 	WORD $0x4f00e5eb // movi v11.16b, #15
 	WORD $0x3dc01c5b // ldr q27, [x2, #112]
@@ -2513,87 +2609,87 @@ loop2:
 	WORD $0x4e2a1f0b // and v11.16b, v24.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d800dab // str q11, [x13, #48]
+	WORD $0x3d800dcb // str q11, [x14, #48]
 	WORD $0x4e2a1eeb // and v11.16b, v23.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
-	WORD $0x3d801dab // str q11, [x13, #112]
+	WORD $0x3d801dcb // str q11, [x14, #112]
 	WORD $0x6f38070b // ushr v11.4s, v24.4s, #8
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d802dab // str q11, [x13, #176]
+	WORD $0x3d802dcb // str q11, [x14, #176]
 	WORD $0x6f3806eb // ushr v11.4s, v23.4s, #8
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
-	WORD $0x3d803dab // str q11, [x13, #240]
+	WORD $0x3d803dcb // str q11, [x14, #240]
 	WORD $0x6f30070b // ushr v11.4s, v24.4s, #16
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d804dab // str q11, [x13, #304]
+	WORD $0x3d804dcb // str q11, [x14, #304]
 	WORD $0x6f3006eb // ushr v11.4s, v23.4s, #16
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
-	WORD $0x3d805dab // str q11, [x13, #368]
+	WORD $0x3d805dcb // str q11, [x14, #368]
 	WORD $0x6f28070b // ushr v11.4s, v24.4s, #24
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d806dab // str q11, [x13, #432]
+	WORD $0x3d806dcb // str q11, [x14, #432]
 	WORD $0x6f2806eb // ushr v11.4s, v23.4s, #24
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
-	WORD $0x3d807dab // str q11, [x13, #496]
+	WORD $0x3d807dcb // str q11, [x14, #496]
 	WORD $0x4e2a1ecb // and v11.16b, v22.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d808dab // str q11, [x13, #560]
+	WORD $0x3d808dcb // str q11, [x14, #560]
 	WORD $0x4e2a1eab // and v11.16b, v21.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
-	WORD $0x3d809dab // str q11, [x13, #624]
+	WORD $0x3d809dcb // str q11, [x14, #624]
 	WORD $0x6f3806cb // ushr v11.4s, v22.4s, #8
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d80adab // str q11, [x13, #688]
+	WORD $0x3d80adcb // str q11, [x14, #688]
 	WORD $0x6f3806ab // ushr v11.4s, v21.4s, #8
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
-	WORD $0x3d80bdab // str q11, [x13, #752]
+	WORD $0x3d80bdcb // str q11, [x14, #752]
 	WORD $0x6f3006cb // ushr v11.4s, v22.4s, #16
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d80cdab // str q11, [x13, #816]
+	WORD $0x3d80cdcb // str q11, [x14, #816]
 	WORD $0x6f3006ab // ushr v11.4s, v21.4s, #16
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
-	WORD $0x3d80ddab // str q11, [x13, #880]
+	WORD $0x3d80ddcb // str q11, [x14, #880]
 	WORD $0x6f2806cb // ushr v11.4s, v22.4s, #24
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x3d80edab // str q11, [x13, #944]
+	WORD $0x3d80edcb // str q11, [x14, #944]
 	WORD $0x6f2806ab // ushr v11.4s, v21.4s, #24
 	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
 	WORD $0x6e21d96b // ucvtf v11.4s, v11.4s
 	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
-	WORD $0x3d80fdab // str q11, [x13, #1008]
-	WORD $0x3dc00172 // ldr q18, [x11]
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00993 // ldr q19, [x12, #32]
+	WORD $0x3d80fdcb // str q11, [x14, #1008]
+	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc0c04c // ldr q12, [x2, #768]
@@ -2652,14 +2748,14 @@ loop2:
 	WORD $0x6ea11d6c // bit v12.16b, v11.16b, v1.16b
 	WORD $0x4fb1e98e // sdot v14.4s, v12.16b, v17.4b[3]
 	WORD $0x4fafe98d // sdot v13.4s, v12.16b, v15.4b[3]
-	WORD $0x3dc001ac // ldr q12, [x13]
+	WORD $0x3dc001cc // ldr q12, [x14]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc011ac // ldr q12, [x13, #64]
+	WORD $0x3dc011cc // ldr q12, [x14, #64]
 	WORD $0x4faa1182 // fmla v2.4s, v12.4s, v10.s[1]
 	WORD $0x4fb31186 // fmla v6.4s, v12.4s, v19.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -2720,14 +2816,14 @@ loop2:
 	WORD $0x6ea11dcd // bit v13.16b, v14.16b, v1.16b
 	WORD $0x4fb1e9ac // sdot v12.4s, v13.16b, v17.4b[3]
 	WORD $0x4fafe9ab // sdot v11.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc005ad // ldr q13, [x13, #16]
+	WORD $0x3dc005cd // ldr q13, [x14, #16]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91ae // fmul v14.4s, v13.4s, v10.s[0]
 	WORD $0x4e2ecd83 // fmla v3.4s, v12.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391ae // fmul v14.4s, v13.4s, v19.s[0]
 	WORD $0x4e2ecd67 // fmla v7.4s, v11.4s, v14.4s
-	WORD $0x3dc015ad // ldr q13, [x13, #80]
+	WORD $0x3dc015cd // ldr q13, [x14, #80]
 	WORD $0x4faa11a3 // fmla v3.4s, v13.4s, v10.s[1]
 	WORD $0x4fb311a7 // fmla v7.4s, v13.4s, v19.s[1]
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -2788,14 +2884,14 @@ loop2:
 	WORD $0x6ea11d8b // bit v11.16b, v12.16b, v1.16b
 	WORD $0x4fb1e96d // sdot v13.4s, v11.16b, v17.4b[3]
 	WORD $0x4fafe96e // sdot v14.4s, v11.16b, v15.4b[3]
-	WORD $0x3dc009ab // ldr q11, [x13, #32]
+	WORD $0x3dc009cb // ldr q11, [x14, #32]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a916c // fmul v12.4s, v11.4s, v10.s[0]
 	WORD $0x4e2ccda4 // fmla v4.4s, v13.4s, v12.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f93916c // fmul v12.4s, v11.4s, v19.s[0]
 	WORD $0x4e2ccdc8 // fmla v8.4s, v14.4s, v12.4s
-	WORD $0x3dc019ab // ldr q11, [x13, #96]
+	WORD $0x3dc019cb // ldr q11, [x14, #96]
 	WORD $0x4faa1164 // fmla v4.4s, v11.4s, v10.s[1]
 	WORD $0x4fb31168 // fmla v8.4s, v11.4s, v19.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -2856,24 +2952,24 @@ loop2:
 	WORD $0x6ea11dae // bit v14.16b, v13.16b, v1.16b
 	WORD $0x4fb1e9cb // sdot v11.4s, v14.16b, v17.4b[3]
 	WORD $0x4fafe9cc // sdot v12.4s, v14.16b, v15.4b[3]
-	WORD $0x3dc00dae // ldr q14, [x13, #48]
+	WORD $0x3dc00dce // ldr q14, [x14, #48]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcd65 // fmla v5.4s, v11.4s, v13.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd89 // fmla v9.4s, v12.4s, v13.4s
-	WORD $0x3dc01dae // ldr q14, [x13, #112]
+	WORD $0x3dc01dce // ldr q14, [x14, #112]
 	WORD $0x4faa11c5 // fmla v5.4s, v14.4s, v10.s[1]
 	WORD $0x4fb311c9 // fmla v9.4s, v14.4s, v19.s[1]
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00973 // ldr q19, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00191 // ldr q17, [x12]
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00993 // ldr q19, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc0c04c // ldr q12, [x2, #768]
@@ -2932,14 +3028,14 @@ loop2:
 	WORD $0x6ea11d6c // bit v12.16b, v11.16b, v1.16b
 	WORD $0x4fb0e98e // sdot v14.4s, v12.16b, v16.4b[3]
 	WORD $0x4fb2e98d // sdot v13.4s, v12.16b, v18.4b[3]
-	WORD $0x3dc021ac // ldr q12, [x13, #128]
+	WORD $0x3dc021cc // ldr q12, [x14, #128]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc031ac // ldr q12, [x13, #192]
+	WORD $0x3dc031cc // ldr q12, [x14, #192]
 	WORD $0x4fb31182 // fmla v2.4s, v12.4s, v19.s[1]
 	WORD $0x4faa1186 // fmla v6.4s, v12.4s, v10.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -3000,14 +3096,14 @@ loop2:
 	WORD $0x6ea11dcd // bit v13.16b, v14.16b, v1.16b
 	WORD $0x4fb0e9ac // sdot v12.4s, v13.16b, v16.4b[3]
 	WORD $0x4fb2e9ab // sdot v11.4s, v13.16b, v18.4b[3]
-	WORD $0x3dc025ad // ldr q13, [x13, #144]
+	WORD $0x3dc025cd // ldr q13, [x14, #144]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391ae // fmul v14.4s, v13.4s, v19.s[0]
 	WORD $0x4e2ecd83 // fmla v3.4s, v12.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91ae // fmul v14.4s, v13.4s, v10.s[0]
 	WORD $0x4e2ecd67 // fmla v7.4s, v11.4s, v14.4s
-	WORD $0x3dc035ad // ldr q13, [x13, #208]
+	WORD $0x3dc035cd // ldr q13, [x14, #208]
 	WORD $0x4fb311a3 // fmla v3.4s, v13.4s, v19.s[1]
 	WORD $0x4faa11a7 // fmla v7.4s, v13.4s, v10.s[1]
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -3068,14 +3164,14 @@ loop2:
 	WORD $0x6ea11d8b // bit v11.16b, v12.16b, v1.16b
 	WORD $0x4fb0e96d // sdot v13.4s, v11.16b, v16.4b[3]
 	WORD $0x4fb2e96e // sdot v14.4s, v11.16b, v18.4b[3]
-	WORD $0x3dc029ab // ldr q11, [x13, #160]
+	WORD $0x3dc029cb // ldr q11, [x14, #160]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93916c // fmul v12.4s, v11.4s, v19.s[0]
 	WORD $0x4e2ccda4 // fmla v4.4s, v13.4s, v12.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a916c // fmul v12.4s, v11.4s, v10.s[0]
 	WORD $0x4e2ccdc8 // fmla v8.4s, v14.4s, v12.4s
-	WORD $0x3dc039ab // ldr q11, [x13, #224]
+	WORD $0x3dc039cb // ldr q11, [x14, #224]
 	WORD $0x4fb31164 // fmla v4.4s, v11.4s, v19.s[1]
 	WORD $0x4faa1168 // fmla v8.4s, v11.4s, v10.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -3136,24 +3232,24 @@ loop2:
 	WORD $0x6ea11dae // bit v14.16b, v13.16b, v1.16b
 	WORD $0x4fb0e9cb // sdot v11.4s, v14.16b, v16.4b[3]
 	WORD $0x4fb2e9cc // sdot v12.4s, v14.16b, v18.4b[3]
-	WORD $0x3dc02dae // ldr q14, [x13, #176]
+	WORD $0x3dc02dce // ldr q14, [x14, #176]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd65 // fmla v5.4s, v11.4s, v13.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcd89 // fmla v9.4s, v12.4s, v13.4s
-	WORD $0x3dc03dae // ldr q14, [x13, #240]
+	WORD $0x3dc03dce // ldr q14, [x14, #240]
 	WORD $0x4fb311c5 // fmla v5.4s, v14.4s, v19.s[1]
 	WORD $0x4faa11c9 // fmla v9.4s, v14.4s, v10.s[1]
-	WORD $0x3dc00172 // ldr q18, [x11]
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00993 // ldr q19, [x12, #32]
+	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc1404c // ldr q12, [x2, #1280]
@@ -3212,14 +3308,14 @@ loop2:
 	WORD $0x6ea11d6c // bit v12.16b, v11.16b, v1.16b
 	WORD $0x4fb1e98e // sdot v14.4s, v12.16b, v17.4b[3]
 	WORD $0x4fafe98d // sdot v13.4s, v12.16b, v15.4b[3]
-	WORD $0x3dc041ac // ldr q12, [x13, #256]
+	WORD $0x3dc041cc // ldr q12, [x14, #256]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc051ac // ldr q12, [x13, #320]
+	WORD $0x3dc051cc // ldr q12, [x14, #320]
 	WORD $0x4faa1182 // fmla v2.4s, v12.4s, v10.s[1]
 	WORD $0x4fb31186 // fmla v6.4s, v12.4s, v19.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -3280,14 +3376,14 @@ loop2:
 	WORD $0x6ea11dcd // bit v13.16b, v14.16b, v1.16b
 	WORD $0x4fb1e9ac // sdot v12.4s, v13.16b, v17.4b[3]
 	WORD $0x4fafe9ab // sdot v11.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc045ad // ldr q13, [x13, #272]
+	WORD $0x3dc045cd // ldr q13, [x14, #272]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91ae // fmul v14.4s, v13.4s, v10.s[0]
 	WORD $0x4e2ecd83 // fmla v3.4s, v12.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391ae // fmul v14.4s, v13.4s, v19.s[0]
 	WORD $0x4e2ecd67 // fmla v7.4s, v11.4s, v14.4s
-	WORD $0x3dc055ad // ldr q13, [x13, #336]
+	WORD $0x3dc055cd // ldr q13, [x14, #336]
 	WORD $0x4faa11a3 // fmla v3.4s, v13.4s, v10.s[1]
 	WORD $0x4fb311a7 // fmla v7.4s, v13.4s, v19.s[1]
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -3348,14 +3444,14 @@ loop2:
 	WORD $0x6ea11d8b // bit v11.16b, v12.16b, v1.16b
 	WORD $0x4fb1e96d // sdot v13.4s, v11.16b, v17.4b[3]
 	WORD $0x4fafe96e // sdot v14.4s, v11.16b, v15.4b[3]
-	WORD $0x3dc049ab // ldr q11, [x13, #288]
+	WORD $0x3dc049cb // ldr q11, [x14, #288]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a916c // fmul v12.4s, v11.4s, v10.s[0]
 	WORD $0x4e2ccda4 // fmla v4.4s, v13.4s, v12.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f93916c // fmul v12.4s, v11.4s, v19.s[0]
 	WORD $0x4e2ccdc8 // fmla v8.4s, v14.4s, v12.4s
-	WORD $0x3dc059ab // ldr q11, [x13, #352]
+	WORD $0x3dc059cb // ldr q11, [x14, #352]
 	WORD $0x4faa1164 // fmla v4.4s, v11.4s, v10.s[1]
 	WORD $0x4fb31168 // fmla v8.4s, v11.4s, v19.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -3416,24 +3512,24 @@ loop2:
 	WORD $0x6ea11dae // bit v14.16b, v13.16b, v1.16b
 	WORD $0x4fb1e9cb // sdot v11.4s, v14.16b, v17.4b[3]
 	WORD $0x4fafe9cc // sdot v12.4s, v14.16b, v15.4b[3]
-	WORD $0x3dc04dae // ldr q14, [x13, #304]
+	WORD $0x3dc04dce // ldr q14, [x14, #304]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcd65 // fmla v5.4s, v11.4s, v13.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd89 // fmla v9.4s, v12.4s, v13.4s
-	WORD $0x3dc05dae // ldr q14, [x13, #368]
+	WORD $0x3dc05dce // ldr q14, [x14, #368]
 	WORD $0x4faa11c5 // fmla v5.4s, v14.4s, v10.s[1]
 	WORD $0x4fb311c9 // fmla v9.4s, v14.4s, v19.s[1]
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00973 // ldr q19, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00191 // ldr q17, [x12]
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00993 // ldr q19, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc1404c // ldr q12, [x2, #1280]
@@ -3492,14 +3588,14 @@ loop2:
 	WORD $0x6ea11d6c // bit v12.16b, v11.16b, v1.16b
 	WORD $0x4fb0e98e // sdot v14.4s, v12.16b, v16.4b[3]
 	WORD $0x4fb2e98d // sdot v13.4s, v12.16b, v18.4b[3]
-	WORD $0x3dc061ac // ldr q12, [x13, #384]
+	WORD $0x3dc061cc // ldr q12, [x14, #384]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc071ac // ldr q12, [x13, #448]
+	WORD $0x3dc071cc // ldr q12, [x14, #448]
 	WORD $0x4fb31182 // fmla v2.4s, v12.4s, v19.s[1]
 	WORD $0x4faa1186 // fmla v6.4s, v12.4s, v10.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -3560,14 +3656,14 @@ loop2:
 	WORD $0x6ea11dcd // bit v13.16b, v14.16b, v1.16b
 	WORD $0x4fb0e9ac // sdot v12.4s, v13.16b, v16.4b[3]
 	WORD $0x4fb2e9ab // sdot v11.4s, v13.16b, v18.4b[3]
-	WORD $0x3dc065ad // ldr q13, [x13, #400]
+	WORD $0x3dc065cd // ldr q13, [x14, #400]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391ae // fmul v14.4s, v13.4s, v19.s[0]
 	WORD $0x4e2ecd83 // fmla v3.4s, v12.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91ae // fmul v14.4s, v13.4s, v10.s[0]
 	WORD $0x4e2ecd67 // fmla v7.4s, v11.4s, v14.4s
-	WORD $0x3dc075ad // ldr q13, [x13, #464]
+	WORD $0x3dc075cd // ldr q13, [x14, #464]
 	WORD $0x4fb311a3 // fmla v3.4s, v13.4s, v19.s[1]
 	WORD $0x4faa11a7 // fmla v7.4s, v13.4s, v10.s[1]
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -3628,14 +3724,14 @@ loop2:
 	WORD $0x6ea11d8b // bit v11.16b, v12.16b, v1.16b
 	WORD $0x4fb0e96d // sdot v13.4s, v11.16b, v16.4b[3]
 	WORD $0x4fb2e96e // sdot v14.4s, v11.16b, v18.4b[3]
-	WORD $0x3dc069ab // ldr q11, [x13, #416]
+	WORD $0x3dc069cb // ldr q11, [x14, #416]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93916c // fmul v12.4s, v11.4s, v19.s[0]
 	WORD $0x4e2ccda4 // fmla v4.4s, v13.4s, v12.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a916c // fmul v12.4s, v11.4s, v10.s[0]
 	WORD $0x4e2ccdc8 // fmla v8.4s, v14.4s, v12.4s
-	WORD $0x3dc079ab // ldr q11, [x13, #480]
+	WORD $0x3dc079cb // ldr q11, [x14, #480]
 	WORD $0x4fb31164 // fmla v4.4s, v11.4s, v19.s[1]
 	WORD $0x4faa1168 // fmla v8.4s, v11.4s, v10.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -3696,24 +3792,24 @@ loop2:
 	WORD $0x6ea11dae // bit v14.16b, v13.16b, v1.16b
 	WORD $0x4fb0e9cb // sdot v11.4s, v14.16b, v16.4b[3]
 	WORD $0x4fb2e9cc // sdot v12.4s, v14.16b, v18.4b[3]
-	WORD $0x3dc06dae // ldr q14, [x13, #432]
+	WORD $0x3dc06dce // ldr q14, [x14, #432]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd65 // fmla v5.4s, v11.4s, v13.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcd89 // fmla v9.4s, v12.4s, v13.4s
-	WORD $0x3dc07dae // ldr q14, [x13, #496]
+	WORD $0x3dc07dce // ldr q14, [x14, #496]
 	WORD $0x4fb311c5 // fmla v5.4s, v14.4s, v19.s[1]
 	WORD $0x4faa11c9 // fmla v9.4s, v14.4s, v10.s[1]
-	WORD $0x3dc00172 // ldr q18, [x11]
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00993 // ldr q19, [x12, #32]
+	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc1c04c // ldr q12, [x2, #1792]
@@ -3764,14 +3860,14 @@ loop2:
 	WORD $0x6ea11d6c // bit v12.16b, v11.16b, v1.16b
 	WORD $0x4fb1e98e // sdot v14.4s, v12.16b, v17.4b[3]
 	WORD $0x4fafe98d // sdot v13.4s, v12.16b, v15.4b[3]
-	WORD $0x3dc081ac // ldr q12, [x13, #512]
+	WORD $0x3dc081cc // ldr q12, [x14, #512]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc091ac // ldr q12, [x13, #576]
+	WORD $0x3dc091cc // ldr q12, [x14, #576]
 	WORD $0x4faa1182 // fmla v2.4s, v12.4s, v10.s[1]
 	WORD $0x4fb31186 // fmla v6.4s, v12.4s, v19.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -3824,14 +3920,14 @@ loop2:
 	WORD $0x6ea11dcd // bit v13.16b, v14.16b, v1.16b
 	WORD $0x4fb1e9ac // sdot v12.4s, v13.16b, v17.4b[3]
 	WORD $0x4fafe9ab // sdot v11.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc085ad // ldr q13, [x13, #528]
+	WORD $0x3dc085cd // ldr q13, [x14, #528]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91ae // fmul v14.4s, v13.4s, v10.s[0]
 	WORD $0x4e2ecd83 // fmla v3.4s, v12.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391ae // fmul v14.4s, v13.4s, v19.s[0]
 	WORD $0x4e2ecd67 // fmla v7.4s, v11.4s, v14.4s
-	WORD $0x3dc095ad // ldr q13, [x13, #592]
+	WORD $0x3dc095cd // ldr q13, [x14, #592]
 	WORD $0x4faa11a3 // fmla v3.4s, v13.4s, v10.s[1]
 	WORD $0x4fb311a7 // fmla v7.4s, v13.4s, v19.s[1]
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -3884,14 +3980,14 @@ loop2:
 	WORD $0x6ea11d8b // bit v11.16b, v12.16b, v1.16b
 	WORD $0x4fb1e96d // sdot v13.4s, v11.16b, v17.4b[3]
 	WORD $0x4fafe96e // sdot v14.4s, v11.16b, v15.4b[3]
-	WORD $0x3dc089ab // ldr q11, [x13, #544]
+	WORD $0x3dc089cb // ldr q11, [x14, #544]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a916c // fmul v12.4s, v11.4s, v10.s[0]
 	WORD $0x4e2ccda4 // fmla v4.4s, v13.4s, v12.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f93916c // fmul v12.4s, v11.4s, v19.s[0]
 	WORD $0x4e2ccdc8 // fmla v8.4s, v14.4s, v12.4s
-	WORD $0x3dc099ab // ldr q11, [x13, #608]
+	WORD $0x3dc099cb // ldr q11, [x14, #608]
 	WORD $0x4faa1164 // fmla v4.4s, v11.4s, v10.s[1]
 	WORD $0x4fb31168 // fmla v8.4s, v11.4s, v19.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -3944,24 +4040,24 @@ loop2:
 	WORD $0x6ea11dae // bit v14.16b, v13.16b, v1.16b
 	WORD $0x4fb1e9cb // sdot v11.4s, v14.16b, v17.4b[3]
 	WORD $0x4fafe9cc // sdot v12.4s, v14.16b, v15.4b[3]
-	WORD $0x3dc08dae // ldr q14, [x13, #560]
+	WORD $0x3dc08dce // ldr q14, [x14, #560]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcd65 // fmla v5.4s, v11.4s, v13.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd89 // fmla v9.4s, v12.4s, v13.4s
-	WORD $0x3dc09dae // ldr q14, [x13, #624]
+	WORD $0x3dc09dce // ldr q14, [x14, #624]
 	WORD $0x4faa11c5 // fmla v5.4s, v14.4s, v10.s[1]
 	WORD $0x4fb311c9 // fmla v9.4s, v14.4s, v19.s[1]
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00973 // ldr q19, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00191 // ldr q17, [x12]
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00993 // ldr q19, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc1c04c // ldr q12, [x2, #1792]
@@ -4020,14 +4116,14 @@ loop2:
 	WORD $0x6ea11d6c // bit v12.16b, v11.16b, v1.16b
 	WORD $0x4fb0e98e // sdot v14.4s, v12.16b, v16.4b[3]
 	WORD $0x4fb2e98d // sdot v13.4s, v12.16b, v18.4b[3]
-	WORD $0x3dc0a1ac // ldr q12, [x13, #640]
+	WORD $0x3dc0a1cc // ldr q12, [x14, #640]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc0b1ac // ldr q12, [x13, #704]
+	WORD $0x3dc0b1cc // ldr q12, [x14, #704]
 	WORD $0x4fb31182 // fmla v2.4s, v12.4s, v19.s[1]
 	WORD $0x4faa1186 // fmla v6.4s, v12.4s, v10.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -4088,14 +4184,14 @@ loop2:
 	WORD $0x6ea11dcd // bit v13.16b, v14.16b, v1.16b
 	WORD $0x4fb0e9ac // sdot v12.4s, v13.16b, v16.4b[3]
 	WORD $0x4fb2e9ab // sdot v11.4s, v13.16b, v18.4b[3]
-	WORD $0x3dc0a5ad // ldr q13, [x13, #656]
+	WORD $0x3dc0a5cd // ldr q13, [x14, #656]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391ae // fmul v14.4s, v13.4s, v19.s[0]
 	WORD $0x4e2ecd83 // fmla v3.4s, v12.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91ae // fmul v14.4s, v13.4s, v10.s[0]
 	WORD $0x4e2ecd67 // fmla v7.4s, v11.4s, v14.4s
-	WORD $0x3dc0b5ad // ldr q13, [x13, #720]
+	WORD $0x3dc0b5cd // ldr q13, [x14, #720]
 	WORD $0x4fb311a3 // fmla v3.4s, v13.4s, v19.s[1]
 	WORD $0x4faa11a7 // fmla v7.4s, v13.4s, v10.s[1]
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -4156,14 +4252,14 @@ loop2:
 	WORD $0x6ea11d8b // bit v11.16b, v12.16b, v1.16b
 	WORD $0x4fb0e96d // sdot v13.4s, v11.16b, v16.4b[3]
 	WORD $0x4fb2e96e // sdot v14.4s, v11.16b, v18.4b[3]
-	WORD $0x3dc0a9ab // ldr q11, [x13, #672]
+	WORD $0x3dc0a9cb // ldr q11, [x14, #672]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93916c // fmul v12.4s, v11.4s, v19.s[0]
 	WORD $0x4e2ccda4 // fmla v4.4s, v13.4s, v12.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a916c // fmul v12.4s, v11.4s, v10.s[0]
 	WORD $0x4e2ccdc8 // fmla v8.4s, v14.4s, v12.4s
-	WORD $0x3dc0b9ab // ldr q11, [x13, #736]
+	WORD $0x3dc0b9cb // ldr q11, [x14, #736]
 	WORD $0x4fb31164 // fmla v4.4s, v11.4s, v19.s[1]
 	WORD $0x4faa1168 // fmla v8.4s, v11.4s, v10.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -4224,24 +4320,24 @@ loop2:
 	WORD $0x6ea11dae // bit v14.16b, v13.16b, v1.16b
 	WORD $0x4fb0e9cb // sdot v11.4s, v14.16b, v16.4b[3]
 	WORD $0x4fb2e9cc // sdot v12.4s, v14.16b, v18.4b[3]
-	WORD $0x3dc0adae // ldr q14, [x13, #688]
+	WORD $0x3dc0adce // ldr q14, [x14, #688]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd65 // fmla v5.4s, v11.4s, v13.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcd89 // fmla v9.4s, v12.4s, v13.4s
-	WORD $0x3dc0bdae // ldr q14, [x13, #752]
+	WORD $0x3dc0bdce // ldr q14, [x14, #752]
 	WORD $0x4fb311c5 // fmla v5.4s, v14.4s, v19.s[1]
 	WORD $0x4faa11c9 // fmla v9.4s, v14.4s, v10.s[1]
-	WORD $0x3dc00172 // ldr q18, [x11]
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc00993 // ldr q19, [x12, #32]
+	WORD $0x3dc00192 // ldr q18, [x12]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc2404c // ldr q12, [x2, #2304]
@@ -4300,14 +4396,14 @@ loop2:
 	WORD $0x6ea11d6c // bit v12.16b, v11.16b, v1.16b
 	WORD $0x4fb1e98e // sdot v14.4s, v12.16b, v17.4b[3]
 	WORD $0x4fafe98d // sdot v13.4s, v12.16b, v15.4b[3]
-	WORD $0x3dc0c1ac // ldr q12, [x13, #768]
+	WORD $0x3dc0c1cc // ldr q12, [x14, #768]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc0d1ac // ldr q12, [x13, #832]
+	WORD $0x3dc0d1cc // ldr q12, [x14, #832]
 	WORD $0x4faa1182 // fmla v2.4s, v12.4s, v10.s[1]
 	WORD $0x4fb31186 // fmla v6.4s, v12.4s, v19.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -4368,14 +4464,14 @@ loop2:
 	WORD $0x6ea11dcd // bit v13.16b, v14.16b, v1.16b
 	WORD $0x4fb1e9ac // sdot v12.4s, v13.16b, v17.4b[3]
 	WORD $0x4fafe9ab // sdot v11.4s, v13.16b, v15.4b[3]
-	WORD $0x3dc0c5ad // ldr q13, [x13, #784]
+	WORD $0x3dc0c5cd // ldr q13, [x14, #784]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91ae // fmul v14.4s, v13.4s, v10.s[0]
 	WORD $0x4e2ecd83 // fmla v3.4s, v12.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391ae // fmul v14.4s, v13.4s, v19.s[0]
 	WORD $0x4e2ecd67 // fmla v7.4s, v11.4s, v14.4s
-	WORD $0x3dc0d5ad // ldr q13, [x13, #848]
+	WORD $0x3dc0d5cd // ldr q13, [x14, #848]
 	WORD $0x4faa11a3 // fmla v3.4s, v13.4s, v10.s[1]
 	WORD $0x4fb311a7 // fmla v7.4s, v13.4s, v19.s[1]
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -4436,14 +4532,14 @@ loop2:
 	WORD $0x6ea11d8b // bit v11.16b, v12.16b, v1.16b
 	WORD $0x4fb1e96d // sdot v13.4s, v11.16b, v17.4b[3]
 	WORD $0x4fafe96e // sdot v14.4s, v11.16b, v15.4b[3]
-	WORD $0x3dc0c9ab // ldr q11, [x13, #800]
+	WORD $0x3dc0c9cb // ldr q11, [x14, #800]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a916c // fmul v12.4s, v11.4s, v10.s[0]
 	WORD $0x4e2ccda4 // fmla v4.4s, v13.4s, v12.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f93916c // fmul v12.4s, v11.4s, v19.s[0]
 	WORD $0x4e2ccdc8 // fmla v8.4s, v14.4s, v12.4s
-	WORD $0x3dc0d9ab // ldr q11, [x13, #864]
+	WORD $0x3dc0d9cb // ldr q11, [x14, #864]
 	WORD $0x4faa1164 // fmla v4.4s, v11.4s, v10.s[1]
 	WORD $0x4fb31168 // fmla v8.4s, v11.4s, v19.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -4504,24 +4600,24 @@ loop2:
 	WORD $0x6ea11dae // bit v14.16b, v13.16b, v1.16b
 	WORD $0x4fb1e9cb // sdot v11.4s, v14.16b, v17.4b[3]
 	WORD $0x4fafe9cc // sdot v12.4s, v14.16b, v15.4b[3]
-	WORD $0x3dc0cdae // ldr q14, [x13, #816]
+	WORD $0x3dc0cdce // ldr q14, [x14, #816]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcd65 // fmla v5.4s, v11.4s, v13.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd89 // fmla v9.4s, v12.4s, v13.4s
-	WORD $0x3dc0ddae // ldr q14, [x13, #880]
+	WORD $0x3dc0ddce // ldr q14, [x14, #880]
 	WORD $0x4faa11c5 // fmla v5.4s, v14.4s, v10.s[1]
 	WORD $0x4fb311c9 // fmla v9.4s, v14.4s, v19.s[1]
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00973 // ldr q19, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00191 // ldr q17, [x12]
-	WORD $0x3dc00592 // ldr q18, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00993 // ldr q19, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc005b2 // ldr q18, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40e // movi v14.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 	WORD $0x3dc2404c // ldr q12, [x2, #2304]
@@ -4580,14 +4676,14 @@ loop2:
 	WORD $0x6ea11d6c // bit v12.16b, v11.16b, v1.16b
 	WORD $0x4fb0e98e // sdot v14.4s, v12.16b, v16.4b[3]
 	WORD $0x4fb2e98d // sdot v13.4s, v12.16b, v18.4b[3]
-	WORD $0x3dc0e1ac // ldr q12, [x13, #896]
+	WORD $0x3dc0e1cc // ldr q12, [x14, #896]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f93918b // fmul v11.4s, v12.4s, v19.s[0]
 	WORD $0x4e2bcdc2 // fmla v2.4s, v14.4s, v11.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a918b // fmul v11.4s, v12.4s, v10.s[0]
 	WORD $0x4e2bcda6 // fmla v6.4s, v13.4s, v11.4s
-	WORD $0x3dc0f1ac // ldr q12, [x13, #960]
+	WORD $0x3dc0f1cc // ldr q12, [x14, #960]
 	WORD $0x4fb31182 // fmla v2.4s, v12.4s, v19.s[1]
 	WORD $0x4faa1186 // fmla v6.4s, v12.4s, v10.s[1]
 	WORD $0x4f00e40c // movi v12.16b, #0
@@ -4648,14 +4744,14 @@ loop2:
 	WORD $0x6ea11dcd // bit v13.16b, v14.16b, v1.16b
 	WORD $0x4fb0e9ac // sdot v12.4s, v13.16b, v16.4b[3]
 	WORD $0x4fb2e9ab // sdot v11.4s, v13.16b, v18.4b[3]
-	WORD $0x3dc0e5ad // ldr q13, [x13, #912]
+	WORD $0x3dc0e5cd // ldr q13, [x14, #912]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f9391ae // fmul v14.4s, v13.4s, v19.s[0]
 	WORD $0x4e2ecd83 // fmla v3.4s, v12.4s, v14.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a91ae // fmul v14.4s, v13.4s, v10.s[0]
 	WORD $0x4e2ecd67 // fmla v7.4s, v11.4s, v14.4s
-	WORD $0x3dc0f5ad // ldr q13, [x13, #976]
+	WORD $0x3dc0f5cd // ldr q13, [x14, #976]
 	WORD $0x4fb311a3 // fmla v3.4s, v13.4s, v19.s[1]
 	WORD $0x4faa11a7 // fmla v7.4s, v13.4s, v10.s[1]
 	WORD $0x4f00e40d // movi v13.16b, #0
@@ -4716,14 +4812,14 @@ loop2:
 	WORD $0x6ea11d8b // bit v11.16b, v12.16b, v1.16b
 	WORD $0x4fb0e96d // sdot v13.4s, v11.16b, v16.4b[3]
 	WORD $0x4fb2e96e // sdot v14.4s, v11.16b, v18.4b[3]
-	WORD $0x3dc0e9ab // ldr q11, [x13, #928]
+	WORD $0x3dc0e9cb // ldr q11, [x14, #928]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f93916c // fmul v12.4s, v11.4s, v19.s[0]
 	WORD $0x4e2ccda4 // fmla v4.4s, v13.4s, v12.4s
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f8a916c // fmul v12.4s, v11.4s, v10.s[0]
 	WORD $0x4e2ccdc8 // fmla v8.4s, v14.4s, v12.4s
-	WORD $0x3dc0f9ab // ldr q11, [x13, #992]
+	WORD $0x3dc0f9cb // ldr q11, [x14, #992]
 	WORD $0x4fb31164 // fmla v4.4s, v11.4s, v19.s[1]
 	WORD $0x4faa1168 // fmla v8.4s, v11.4s, v10.s[1]
 	WORD $0x4f00e40b // movi v11.16b, #0
@@ -4784,29 +4880,29 @@ loop2:
 	WORD $0x6ea11dae // bit v14.16b, v13.16b, v1.16b
 	WORD $0x4fb0e9cb // sdot v11.4s, v14.16b, v16.4b[3]
 	WORD $0x4fb2e9cc // sdot v12.4s, v14.16b, v18.4b[3]
-	WORD $0x3dc0edae // ldr q14, [x13, #944]
+	WORD $0x3dc0edce // ldr q14, [x14, #944]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f9391cd // fmul v13.4s, v14.4s, v19.s[0]
 	WORD $0x4e2dcd65 // fmla v5.4s, v11.4s, v13.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a91cd // fmul v13.4s, v14.4s, v10.s[0]
 	WORD $0x4e2dcd89 // fmla v9.4s, v12.4s, v13.4s
-	WORD $0x3dc0fdae // ldr q14, [x13, #1008]
+	WORD $0x3dc0fdce // ldr q14, [x14, #1008]
 	WORD $0x4fb311c5 // fmla v5.4s, v14.4s, v19.s[1]
 	WORD $0x4faa11c9 // fmla v9.4s, v14.4s, v10.s[1]
 	ADD $2816, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c2 // str q2, [x14]
-	WORD $0x3d8005c3 // str q3, [x14, #16]
-	WORD $0x3d8009c4 // str q4, [x14, #32]
-	WORD $0x3d800dc5 // str q5, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e2 // str q2, [x15]
+	WORD $0x3d8005e3 // str q3, [x15, #16]
+	WORD $0x3d8009e4 // str q4, [x15, #32]
+	WORD $0x3d800de5 // str q5, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

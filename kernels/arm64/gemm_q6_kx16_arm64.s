@@ -14,19 +14,77 @@ TEXT ·Gemv_q6_kx16_q8x_16x1_dotprod(SB), 0, $1024-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-1024(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-1024(SP), R13
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 	WORD $0x4f01e601 // movi v1.16b, #48
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+	PRFM 512(R14), PLDL1STRM
+	PRFM 576(R14), PLDL1STRM
+	PRFM 640(R14), PLDL1STRM
+	PRFM 704(R14), PLDL1STRM
+	PRFM 768(R14), PLDL1STRM
+	PRFM 832(R14), PLDL1STRM
+	PRFM 896(R14), PLDL1STRM
+	PRFM 960(R14), PLDL1STRM
+	PRFM 1024(R14), PLDL1STRM
+	PRFM 1088(R14), PLDL1STRM
+	PRFM 1152(R14), PLDL1STRM
+	PRFM 1216(R14), PLDL1STRM
+	PRFM 1280(R14), PLDL1STRM
+	PRFM 1344(R14), PLDL1STRM
+	PRFM 1408(R14), PLDL1STRM
+	PRFM 1472(R14), PLDL1STRM
+	PRFM 1536(R14), PLDL1STRM
+	PRFM 1600(R14), PLDL1STRM
+	PRFM 1664(R14), PLDL1STRM
+	PRFM 1728(R14), PLDL1STRM
+	PRFM 1792(R14), PLDL1STRM
+	PRFM 1856(R14), PLDL1STRM
+	PRFM 1920(R14), PLDL1STRM
+	PRFM 1984(R14), PLDL1STRM
+	PRFM 2048(R14), PLDL1STRM
+	PRFM 2112(R14), PLDL1STRM
+	PRFM 2176(R14), PLDL1STRM
+	PRFM 2240(R14), PLDL1STRM
+	PRFM 2304(R14), PLDL1STRM
+	PRFM 2368(R14), PLDL1STRM
+	PRFM 2432(R14), PLDL1STRM
+	PRFM 2496(R14), PLDL1STRM
+	PRFM 2560(R14), PLDL1STRM
+	PRFM 2624(R14), PLDL1STRM
+	PRFM 2688(R14), PLDL1STRM
+	PRFM 2752(R14), PLDL1STRM
+	PRFM 2816(R14), PLDL1STRM
+	PRFM 2880(R14), PLDL1STRM
+	PRFM 2944(R14), PLDL1STRM
+	PRFM 3008(R14), PLDL1STRM
+	PRFM 3072(R14), PLDL1STRM
+	PRFM 3136(R14), PLDL1STRM
+	PRFM 3200(R14), PLDL1STRM
+	PRFM 3264(R14), PLDL1STRM
+near3:
 	WORD $0x3dc00026 // ldr q6, [x1]
 	WORD $0x3dc00427 // ldr q7, [x1, #16]
 	WORD $0x0e2178c8 // fcvtl v8.4s, v6.4h
@@ -38,325 +96,325 @@ loop2:
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d800186 // str q6, [x12]
+	WORD $0x3d8001a6 // str q6, [x13]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d801186 // str q6, [x12, #64]
+	WORD $0x3d8011a6 // str q6, [x13, #64]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d802186 // str q6, [x12, #128]
+	WORD $0x3d8021a6 // str q6, [x13, #128]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d803186 // str q6, [x12, #192]
+	WORD $0x3d8031a6 // str q6, [x13, #192]
 	WORD $0x3dc01047 // ldr q7, [x2, #64]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d804186 // str q6, [x12, #256]
+	WORD $0x3d8041a6 // str q6, [x13, #256]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d805186 // str q6, [x12, #320]
+	WORD $0x3d8051a6 // str q6, [x13, #320]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d806186 // str q6, [x12, #384]
+	WORD $0x3d8061a6 // str q6, [x13, #384]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d807186 // str q6, [x12, #448]
+	WORD $0x3d8071a6 // str q6, [x13, #448]
 	WORD $0x3dc02047 // ldr q7, [x2, #128]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d808186 // str q6, [x12, #512]
+	WORD $0x3d8081a6 // str q6, [x13, #512]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d809186 // str q6, [x12, #576]
+	WORD $0x3d8091a6 // str q6, [x13, #576]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d80a186 // str q6, [x12, #640]
+	WORD $0x3d80a1a6 // str q6, [x13, #640]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d80b186 // str q6, [x12, #704]
+	WORD $0x3d80b1a6 // str q6, [x13, #704]
 	WORD $0x3dc03047 // ldr q7, [x2, #192]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d80c186 // str q6, [x12, #768]
+	WORD $0x3d80c1a6 // str q6, [x13, #768]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d80d186 // str q6, [x12, #832]
+	WORD $0x3d80d1a6 // str q6, [x13, #832]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d80e186 // str q6, [x12, #896]
+	WORD $0x3d80e1a6 // str q6, [x13, #896]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e28dcc6 // fmul v6.4s, v6.4s, v8.4s
-	WORD $0x3d80f186 // str q6, [x12, #960]
+	WORD $0x3d80f1a6 // str q6, [x13, #960]
 	WORD $0x3dc00447 // ldr q7, [x2, #16]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d800586 // str q6, [x12, #16]
+	WORD $0x3d8005a6 // str q6, [x13, #16]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d801586 // str q6, [x12, #80]
+	WORD $0x3d8015a6 // str q6, [x13, #80]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d802586 // str q6, [x12, #144]
+	WORD $0x3d8025a6 // str q6, [x13, #144]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d803586 // str q6, [x12, #208]
+	WORD $0x3d8035a6 // str q6, [x13, #208]
 	WORD $0x3dc01447 // ldr q7, [x2, #80]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d804586 // str q6, [x12, #272]
+	WORD $0x3d8045a6 // str q6, [x13, #272]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d805586 // str q6, [x12, #336]
+	WORD $0x3d8055a6 // str q6, [x13, #336]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d806586 // str q6, [x12, #400]
+	WORD $0x3d8065a6 // str q6, [x13, #400]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d807586 // str q6, [x12, #464]
+	WORD $0x3d8075a6 // str q6, [x13, #464]
 	WORD $0x3dc02447 // ldr q7, [x2, #144]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d808586 // str q6, [x12, #528]
+	WORD $0x3d8085a6 // str q6, [x13, #528]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d809586 // str q6, [x12, #592]
+	WORD $0x3d8095a6 // str q6, [x13, #592]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d80a586 // str q6, [x12, #656]
+	WORD $0x3d80a5a6 // str q6, [x13, #656]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d80b586 // str q6, [x12, #720]
+	WORD $0x3d80b5a6 // str q6, [x13, #720]
 	WORD $0x3dc03447 // ldr q7, [x2, #208]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d80c586 // str q6, [x12, #784]
+	WORD $0x3d80c5a6 // str q6, [x13, #784]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d80d586 // str q6, [x12, #848]
+	WORD $0x3d80d5a6 // str q6, [x13, #848]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d80e586 // str q6, [x12, #912]
+	WORD $0x3d80e5a6 // str q6, [x13, #912]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3d80f586 // str q6, [x12, #976]
+	WORD $0x3d80f5a6 // str q6, [x13, #976]
 	WORD $0x3dc00847 // ldr q7, [x2, #32]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d800986 // str q6, [x12, #32]
+	WORD $0x3d8009a6 // str q6, [x13, #32]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d801986 // str q6, [x12, #96]
+	WORD $0x3d8019a6 // str q6, [x13, #96]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d802986 // str q6, [x12, #160]
+	WORD $0x3d8029a6 // str q6, [x13, #160]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d803986 // str q6, [x12, #224]
+	WORD $0x3d8039a6 // str q6, [x13, #224]
 	WORD $0x3dc01847 // ldr q7, [x2, #96]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d804986 // str q6, [x12, #288]
+	WORD $0x3d8049a6 // str q6, [x13, #288]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d805986 // str q6, [x12, #352]
+	WORD $0x3d8059a6 // str q6, [x13, #352]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d806986 // str q6, [x12, #416]
+	WORD $0x3d8069a6 // str q6, [x13, #416]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d807986 // str q6, [x12, #480]
+	WORD $0x3d8079a6 // str q6, [x13, #480]
 	WORD $0x3dc02847 // ldr q7, [x2, #160]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d808986 // str q6, [x12, #544]
+	WORD $0x3d8089a6 // str q6, [x13, #544]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d809986 // str q6, [x12, #608]
+	WORD $0x3d8099a6 // str q6, [x13, #608]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d80a986 // str q6, [x12, #672]
+	WORD $0x3d80a9a6 // str q6, [x13, #672]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d80b986 // str q6, [x12, #736]
+	WORD $0x3d80b9a6 // str q6, [x13, #736]
 	WORD $0x3dc03847 // ldr q7, [x2, #224]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d80c986 // str q6, [x12, #800]
+	WORD $0x3d80c9a6 // str q6, [x13, #800]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d80d986 // str q6, [x12, #864]
+	WORD $0x3d80d9a6 // str q6, [x13, #864]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d80e986 // str q6, [x12, #928]
+	WORD $0x3d80e9a6 // str q6, [x13, #928]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3d80f986 // str q6, [x12, #992]
+	WORD $0x3d80f9a6 // str q6, [x13, #992]
 	WORD $0x3dc00c47 // ldr q7, [x2, #48]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d800d86 // str q6, [x12, #48]
+	WORD $0x3d800da6 // str q6, [x13, #48]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d801d86 // str q6, [x12, #112]
+	WORD $0x3d801da6 // str q6, [x13, #112]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d802d86 // str q6, [x12, #176]
+	WORD $0x3d802da6 // str q6, [x13, #176]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d803d86 // str q6, [x12, #240]
+	WORD $0x3d803da6 // str q6, [x13, #240]
 	WORD $0x3dc01c47 // ldr q7, [x2, #112]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d804d86 // str q6, [x12, #304]
+	WORD $0x3d804da6 // str q6, [x13, #304]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d805d86 // str q6, [x12, #368]
+	WORD $0x3d805da6 // str q6, [x13, #368]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d806d86 // str q6, [x12, #432]
+	WORD $0x3d806da6 // str q6, [x13, #432]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d807d86 // str q6, [x12, #496]
+	WORD $0x3d807da6 // str q6, [x13, #496]
 	WORD $0x3dc02c47 // ldr q7, [x2, #176]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d808d86 // str q6, [x12, #560]
+	WORD $0x3d808da6 // str q6, [x13, #560]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d809d86 // str q6, [x12, #624]
+	WORD $0x3d809da6 // str q6, [x13, #624]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d80ad86 // str q6, [x12, #688]
+	WORD $0x3d80ada6 // str q6, [x13, #688]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d80bd86 // str q6, [x12, #752]
+	WORD $0x3d80bda6 // str q6, [x13, #752]
 	WORD $0x3dc03c47 // ldr q7, [x2, #240]
 	WORD $0x4f3854e6 // shl v6.4s, v7.4s, #24
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d80cd86 // str q6, [x12, #816]
+	WORD $0x3d80cda6 // str q6, [x13, #816]
 	WORD $0x4f3054e6 // shl v6.4s, v7.4s, #16
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d80dd86 // str q6, [x12, #880]
+	WORD $0x3d80dda6 // str q6, [x13, #880]
 	WORD $0x4f2854e6 // shl v6.4s, v7.4s, #8
 	WORD $0x4f2804c6 // sshr v6.4s, v6.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d80ed86 // str q6, [x12, #944]
+	WORD $0x3d80eda6 // str q6, [x13, #944]
 	WORD $0x4f2804e6 // sshr v6.4s, v7.4s, #24
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	WORD $0x3d80fd86 // str q6, [x12, #1008]
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d80fda6 // str q6, [x13, #1008]
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c04ca // dup v10.4s, v6.s[3]
 	WORD $0x4e1404c9 // dup v9.4s, v6.s[2]
 	WORD $0x6eaa8529 // sub v9.4s, v9.4s, v10.4s
@@ -562,42 +620,42 @@ loop2:
 	WORD $0x4f0c554a // shl v10.16b, v10.16b, #4
 	WORD $0x6ea11d49 // bit v9.16b, v10.16b, v1.16b
 	WORD $0x4fabe932 // sdot v18.4s, v9.16b, v11.4b[3]
-	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc001a9 // ldr q9, [x13]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acd02 // fmla v2.4s, v8.4s, v10.4s
-	WORD $0x3dc01189 // ldr q9, [x12, #64]
+	WORD $0x3dc011a9 // ldr q9, [x13, #64]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acd82 // fmla v2.4s, v12.4s, v10.4s
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acda3 // fmla v3.4s, v13.4s, v10.4s
-	WORD $0x3dc01589 // ldr q9, [x12, #80]
+	WORD $0x3dc015a9 // ldr q9, [x13, #80]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acdc3 // fmla v3.4s, v14.4s, v10.4s
-	WORD $0x3dc00989 // ldr q9, [x12, #32]
+	WORD $0x3dc009a9 // ldr q9, [x13, #32]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acde4 // fmla v4.4s, v15.4s, v10.4s
-	WORD $0x3dc01989 // ldr q9, [x12, #96]
+	WORD $0x3dc019a9 // ldr q9, [x13, #96]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2ace04 // fmla v4.4s, v16.4s, v10.4s
-	WORD $0x3dc00d89 // ldr q9, [x12, #48]
+	WORD $0x3dc00da9 // ldr q9, [x13, #48]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2ace25 // fmla v5.4s, v17.4s, v10.4s
-	WORD $0x3dc01d89 // ldr q9, [x12, #112]
+	WORD $0x3dc01da9 // ldr q9, [x13, #112]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2ace45 // fmla v5.4s, v18.4s, v10.4s
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c04c9 // dup v9.4s, v6.s[3]
 	WORD $0x4e1404ca // dup v10.4s, v6.s[2]
 	WORD $0x6ea9854a // sub v10.4s, v10.4s, v9.4s
@@ -803,42 +861,42 @@ loop2:
 	WORD $0x4f0a5529 // shl v9.16b, v9.16b, #2
 	WORD $0x6ea11d2a // bit v10.16b, v9.16b, v1.16b
 	WORD $0x4fa7e948 // sdot v8.4s, v10.16b, v7.4b[3]
-	WORD $0x3dc0218a // ldr q10, [x12, #128]
+	WORD $0x3dc021aa // ldr q10, [x13, #128]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29ce42 // fmla v2.4s, v18.4s, v9.4s
-	WORD $0x3dc0318a // ldr q10, [x12, #192]
+	WORD $0x3dc031aa // ldr q10, [x13, #192]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29ce22 // fmla v2.4s, v17.4s, v9.4s
-	WORD $0x3dc0258a // ldr q10, [x12, #144]
+	WORD $0x3dc025aa // ldr q10, [x13, #144]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29ce03 // fmla v3.4s, v16.4s, v9.4s
-	WORD $0x3dc0358a // ldr q10, [x12, #208]
+	WORD $0x3dc035aa // ldr q10, [x13, #208]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cde3 // fmla v3.4s, v15.4s, v9.4s
-	WORD $0x3dc0298a // ldr q10, [x12, #160]
+	WORD $0x3dc029aa // ldr q10, [x13, #160]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cdc4 // fmla v4.4s, v14.4s, v9.4s
-	WORD $0x3dc0398a // ldr q10, [x12, #224]
+	WORD $0x3dc039aa // ldr q10, [x13, #224]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cda4 // fmla v4.4s, v13.4s, v9.4s
-	WORD $0x3dc02d8a // ldr q10, [x12, #176]
+	WORD $0x3dc02daa // ldr q10, [x13, #176]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cd85 // fmla v5.4s, v12.4s, v9.4s
-	WORD $0x3dc03d8a // ldr q10, [x12, #240]
+	WORD $0x3dc03daa // ldr q10, [x13, #240]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cd05 // fmla v5.4s, v8.4s, v9.4s
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c04ca // dup v10.4s, v6.s[3]
 	WORD $0x4e1404c9 // dup v9.4s, v6.s[2]
 	WORD $0x6eaa8529 // sub v9.4s, v9.4s, v10.4s
@@ -1012,42 +1070,42 @@ loop2:
 	WORD $0x3dc0bc4a // ldr q10, [x2, #752]
 	WORD $0x6ea11d49 // bit v9.16b, v10.16b, v1.16b
 	WORD $0x4fabe932 // sdot v18.4s, v9.16b, v11.4b[3]
-	WORD $0x3dc04189 // ldr q9, [x12, #256]
+	WORD $0x3dc041a9 // ldr q9, [x13, #256]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acd02 // fmla v2.4s, v8.4s, v10.4s
-	WORD $0x3dc05189 // ldr q9, [x12, #320]
+	WORD $0x3dc051a9 // ldr q9, [x13, #320]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acd82 // fmla v2.4s, v12.4s, v10.4s
-	WORD $0x3dc04589 // ldr q9, [x12, #272]
+	WORD $0x3dc045a9 // ldr q9, [x13, #272]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acda3 // fmla v3.4s, v13.4s, v10.4s
-	WORD $0x3dc05589 // ldr q9, [x12, #336]
+	WORD $0x3dc055a9 // ldr q9, [x13, #336]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acdc3 // fmla v3.4s, v14.4s, v10.4s
-	WORD $0x3dc04989 // ldr q9, [x12, #288]
+	WORD $0x3dc049a9 // ldr q9, [x13, #288]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acde4 // fmla v4.4s, v15.4s, v10.4s
-	WORD $0x3dc05989 // ldr q9, [x12, #352]
+	WORD $0x3dc059a9 // ldr q9, [x13, #352]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2ace04 // fmla v4.4s, v16.4s, v10.4s
-	WORD $0x3dc04d89 // ldr q9, [x12, #304]
+	WORD $0x3dc04da9 // ldr q9, [x13, #304]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2ace25 // fmla v5.4s, v17.4s, v10.4s
-	WORD $0x3dc05d89 // ldr q9, [x12, #368]
+	WORD $0x3dc05da9 // ldr q9, [x13, #368]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2ace45 // fmla v5.4s, v18.4s, v10.4s
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c04c9 // dup v9.4s, v6.s[3]
 	WORD $0x4e1404ca // dup v10.4s, v6.s[2]
 	WORD $0x6ea9854a // sub v10.4s, v10.4s, v9.4s
@@ -1253,42 +1311,42 @@ loop2:
 	WORD $0x6f0e0529 // ushr v9.16b, v9.16b, #2
 	WORD $0x6ea11d2a // bit v10.16b, v9.16b, v1.16b
 	WORD $0x4fa7e948 // sdot v8.4s, v10.16b, v7.4b[3]
-	WORD $0x3dc0618a // ldr q10, [x12, #384]
+	WORD $0x3dc061aa // ldr q10, [x13, #384]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29ce42 // fmla v2.4s, v18.4s, v9.4s
-	WORD $0x3dc0718a // ldr q10, [x12, #448]
+	WORD $0x3dc071aa // ldr q10, [x13, #448]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29ce22 // fmla v2.4s, v17.4s, v9.4s
-	WORD $0x3dc0658a // ldr q10, [x12, #400]
+	WORD $0x3dc065aa // ldr q10, [x13, #400]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29ce03 // fmla v3.4s, v16.4s, v9.4s
-	WORD $0x3dc0758a // ldr q10, [x12, #464]
+	WORD $0x3dc075aa // ldr q10, [x13, #464]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cde3 // fmla v3.4s, v15.4s, v9.4s
-	WORD $0x3dc0698a // ldr q10, [x12, #416]
+	WORD $0x3dc069aa // ldr q10, [x13, #416]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cdc4 // fmla v4.4s, v14.4s, v9.4s
-	WORD $0x3dc0798a // ldr q10, [x12, #480]
+	WORD $0x3dc079aa // ldr q10, [x13, #480]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cda4 // fmla v4.4s, v13.4s, v9.4s
-	WORD $0x3dc06d8a // ldr q10, [x12, #432]
+	WORD $0x3dc06daa // ldr q10, [x13, #432]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cd85 // fmla v5.4s, v12.4s, v9.4s
-	WORD $0x3dc07d8a // ldr q10, [x12, #496]
+	WORD $0x3dc07daa // ldr q10, [x13, #496]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cd05 // fmla v5.4s, v8.4s, v9.4s
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c04ca // dup v10.4s, v6.s[3]
 	WORD $0x4e1404c9 // dup v9.4s, v6.s[2]
 	WORD $0x6eaa8529 // sub v9.4s, v9.4s, v10.4s
@@ -1494,42 +1552,42 @@ loop2:
 	WORD $0x4f0c554a // shl v10.16b, v10.16b, #4
 	WORD $0x6ea11d49 // bit v9.16b, v10.16b, v1.16b
 	WORD $0x4fabe932 // sdot v18.4s, v9.16b, v11.4b[3]
-	WORD $0x3dc08189 // ldr q9, [x12, #512]
+	WORD $0x3dc081a9 // ldr q9, [x13, #512]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acd02 // fmla v2.4s, v8.4s, v10.4s
-	WORD $0x3dc09189 // ldr q9, [x12, #576]
+	WORD $0x3dc091a9 // ldr q9, [x13, #576]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acd82 // fmla v2.4s, v12.4s, v10.4s
-	WORD $0x3dc08589 // ldr q9, [x12, #528]
+	WORD $0x3dc085a9 // ldr q9, [x13, #528]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acda3 // fmla v3.4s, v13.4s, v10.4s
-	WORD $0x3dc09589 // ldr q9, [x12, #592]
+	WORD $0x3dc095a9 // ldr q9, [x13, #592]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acdc3 // fmla v3.4s, v14.4s, v10.4s
-	WORD $0x3dc08989 // ldr q9, [x12, #544]
+	WORD $0x3dc089a9 // ldr q9, [x13, #544]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acde4 // fmla v4.4s, v15.4s, v10.4s
-	WORD $0x3dc09989 // ldr q9, [x12, #608]
+	WORD $0x3dc099a9 // ldr q9, [x13, #608]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2ace04 // fmla v4.4s, v16.4s, v10.4s
-	WORD $0x3dc08d89 // ldr q9, [x12, #560]
+	WORD $0x3dc08da9 // ldr q9, [x13, #560]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2ace25 // fmla v5.4s, v17.4s, v10.4s
-	WORD $0x3dc09d89 // ldr q9, [x12, #624]
+	WORD $0x3dc09da9 // ldr q9, [x13, #624]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2ace45 // fmla v5.4s, v18.4s, v10.4s
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c04c9 // dup v9.4s, v6.s[3]
 	WORD $0x4e1404ca // dup v10.4s, v6.s[2]
 	WORD $0x6ea9854a // sub v10.4s, v10.4s, v9.4s
@@ -1735,42 +1793,42 @@ loop2:
 	WORD $0x4f0a5529 // shl v9.16b, v9.16b, #2
 	WORD $0x6ea11d2a // bit v10.16b, v9.16b, v1.16b
 	WORD $0x4fa7e948 // sdot v8.4s, v10.16b, v7.4b[3]
-	WORD $0x3dc0a18a // ldr q10, [x12, #640]
+	WORD $0x3dc0a1aa // ldr q10, [x13, #640]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29ce42 // fmla v2.4s, v18.4s, v9.4s
-	WORD $0x3dc0b18a // ldr q10, [x12, #704]
+	WORD $0x3dc0b1aa // ldr q10, [x13, #704]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29ce22 // fmla v2.4s, v17.4s, v9.4s
-	WORD $0x3dc0a58a // ldr q10, [x12, #656]
+	WORD $0x3dc0a5aa // ldr q10, [x13, #656]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29ce03 // fmla v3.4s, v16.4s, v9.4s
-	WORD $0x3dc0b58a // ldr q10, [x12, #720]
+	WORD $0x3dc0b5aa // ldr q10, [x13, #720]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cde3 // fmla v3.4s, v15.4s, v9.4s
-	WORD $0x3dc0a98a // ldr q10, [x12, #672]
+	WORD $0x3dc0a9aa // ldr q10, [x13, #672]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cdc4 // fmla v4.4s, v14.4s, v9.4s
-	WORD $0x3dc0b98a // ldr q10, [x12, #736]
+	WORD $0x3dc0b9aa // ldr q10, [x13, #736]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cda4 // fmla v4.4s, v13.4s, v9.4s
-	WORD $0x3dc0ad8a // ldr q10, [x12, #688]
+	WORD $0x3dc0adaa // ldr q10, [x13, #688]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cd85 // fmla v5.4s, v12.4s, v9.4s
-	WORD $0x3dc0bd8a // ldr q10, [x12, #752]
+	WORD $0x3dc0bdaa // ldr q10, [x13, #752]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cd05 // fmla v5.4s, v8.4s, v9.4s
-	WORD $0x3dc00167 // ldr q7, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c04ca // dup v10.4s, v6.s[3]
 	WORD $0x4e1404c9 // dup v9.4s, v6.s[2]
 	WORD $0x6eaa8529 // sub v9.4s, v9.4s, v10.4s
@@ -1944,42 +2002,42 @@ loop2:
 	WORD $0x3dc13c4a // ldr q10, [x2, #1264]
 	WORD $0x6ea11d49 // bit v9.16b, v10.16b, v1.16b
 	WORD $0x4fabe932 // sdot v18.4s, v9.16b, v11.4b[3]
-	WORD $0x3dc0c189 // ldr q9, [x12, #768]
+	WORD $0x3dc0c1a9 // ldr q9, [x13, #768]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acd02 // fmla v2.4s, v8.4s, v10.4s
-	WORD $0x3dc0d189 // ldr q9, [x12, #832]
+	WORD $0x3dc0d1a9 // ldr q9, [x13, #832]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acd82 // fmla v2.4s, v12.4s, v10.4s
-	WORD $0x3dc0c589 // ldr q9, [x12, #784]
+	WORD $0x3dc0c5a9 // ldr q9, [x13, #784]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acda3 // fmla v3.4s, v13.4s, v10.4s
-	WORD $0x3dc0d589 // ldr q9, [x12, #848]
+	WORD $0x3dc0d5a9 // ldr q9, [x13, #848]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acdc3 // fmla v3.4s, v14.4s, v10.4s
-	WORD $0x3dc0c989 // ldr q9, [x12, #800]
+	WORD $0x3dc0c9a9 // ldr q9, [x13, #800]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2acde4 // fmla v4.4s, v15.4s, v10.4s
-	WORD $0x3dc0d989 // ldr q9, [x12, #864]
+	WORD $0x3dc0d9a9 // ldr q9, [x13, #864]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2ace04 // fmla v4.4s, v16.4s, v10.4s
-	WORD $0x3dc0cd89 // ldr q9, [x12, #816]
+	WORD $0x3dc0cda9 // ldr q9, [x13, #816]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2ace25 // fmla v5.4s, v17.4s, v10.4s
-	WORD $0x3dc0dd89 // ldr q9, [x12, #880]
+	WORD $0x3dc0dda9 // ldr q9, [x13, #880]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f86912a // fmul v10.4s, v9.4s, v6.s[0]
 	WORD $0x4e2ace45 // fmla v5.4s, v18.4s, v10.4s
-	WORD $0x3dc0016b // ldr q11, [x11]
-	WORD $0x3dc00567 // ldr q7, [x11, #16]
-	WORD $0x3dc00966 // ldr q6, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018b // ldr q11, [x12]
+	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc00986 // ldr q6, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1c04c9 // dup v9.4s, v6.s[3]
 	WORD $0x4e1404ca // dup v10.4s, v6.s[2]
 	WORD $0x6ea9854a // sub v10.4s, v10.4s, v9.4s
@@ -2185,35 +2243,35 @@ loop2:
 	WORD $0x6f0e0529 // ushr v9.16b, v9.16b, #2
 	WORD $0x6ea11d2a // bit v10.16b, v9.16b, v1.16b
 	WORD $0x4fa7e948 // sdot v8.4s, v10.16b, v7.4b[3]
-	WORD $0x3dc0e18a // ldr q10, [x12, #896]
+	WORD $0x3dc0e1aa // ldr q10, [x13, #896]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29ce42 // fmla v2.4s, v18.4s, v9.4s
-	WORD $0x3dc0f18a // ldr q10, [x12, #960]
+	WORD $0x3dc0f1aa // ldr q10, [x13, #960]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29ce22 // fmla v2.4s, v17.4s, v9.4s
-	WORD $0x3dc0e58a // ldr q10, [x12, #912]
+	WORD $0x3dc0e5aa // ldr q10, [x13, #912]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29ce03 // fmla v3.4s, v16.4s, v9.4s
-	WORD $0x3dc0f58a // ldr q10, [x12, #976]
+	WORD $0x3dc0f5aa // ldr q10, [x13, #976]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cde3 // fmla v3.4s, v15.4s, v9.4s
-	WORD $0x3dc0e98a // ldr q10, [x12, #928]
+	WORD $0x3dc0e9aa // ldr q10, [x13, #928]
 	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cdc4 // fmla v4.4s, v14.4s, v9.4s
-	WORD $0x3dc0f98a // ldr q10, [x12, #992]
+	WORD $0x3dc0f9aa // ldr q10, [x13, #992]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cda4 // fmla v4.4s, v13.4s, v9.4s
-	WORD $0x3dc0ed8a // ldr q10, [x12, #944]
+	WORD $0x3dc0edaa // ldr q10, [x13, #944]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cd85 // fmla v5.4s, v12.4s, v9.4s
-	WORD $0x3dc0fd8a // ldr q10, [x12, #1008]
+	WORD $0x3dc0fdaa // ldr q10, [x13, #1008]
 	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4f869149 // fmul v9.4s, v10.4s, v6.s[0]
 	WORD $0x4e29cd05 // fmla v5.4s, v8.4s, v9.4s
@@ -2221,11 +2279,11 @@ loop2:
 	ADD $3328, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a2 // str q2, [x13]
-	WORD $0x3d8005a3 // str q3, [x13, #16]
-	WORD $0x3d8009a4 // str q4, [x13, #32]
-	WORD $0x3d800da5 // str q5, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c2 // str q2, [x14]
+	WORD $0x3d8005c3 // str q3, [x14, #16]
+	WORD $0x3d8009c4 // str q4, [x14, #32]
+	WORD $0x3d800dc5 // str q5, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -2243,14 +2301,15 @@ TEXT ·Gemv_q6_kx16_q8x_16x2_dotprod(SB), 0, $1024-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-1024(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-1024(SP), R14
 	WORD $0x4f00e5e0 // movi v0.16b, #15
 	WORD $0x4f01e601 // movi v1.16b, #48
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
@@ -2261,6 +2320,63 @@ loop1:
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+	PRFM 832(R15), PLDL1STRM
+	PRFM 896(R15), PLDL1STRM
+	PRFM 960(R15), PLDL1STRM
+	PRFM 1024(R15), PLDL1STRM
+	PRFM 1088(R15), PLDL1STRM
+	PRFM 1152(R15), PLDL1STRM
+	PRFM 1216(R15), PLDL1STRM
+	PRFM 1280(R15), PLDL1STRM
+	PRFM 1344(R15), PLDL1STRM
+	PRFM 1408(R15), PLDL1STRM
+	PRFM 1472(R15), PLDL1STRM
+	PRFM 1536(R15), PLDL1STRM
+	PRFM 1600(R15), PLDL1STRM
+	PRFM 1664(R15), PLDL1STRM
+	PRFM 1728(R15), PLDL1STRM
+	PRFM 1792(R15), PLDL1STRM
+	PRFM 1856(R15), PLDL1STRM
+	PRFM 1920(R15), PLDL1STRM
+	PRFM 1984(R15), PLDL1STRM
+	PRFM 2048(R15), PLDL1STRM
+	PRFM 2112(R15), PLDL1STRM
+	PRFM 2176(R15), PLDL1STRM
+	PRFM 2240(R15), PLDL1STRM
+	PRFM 2304(R15), PLDL1STRM
+	PRFM 2368(R15), PLDL1STRM
+	PRFM 2432(R15), PLDL1STRM
+	PRFM 2496(R15), PLDL1STRM
+	PRFM 2560(R15), PLDL1STRM
+	PRFM 2624(R15), PLDL1STRM
+	PRFM 2688(R15), PLDL1STRM
+	PRFM 2752(R15), PLDL1STRM
+	PRFM 2816(R15), PLDL1STRM
+	PRFM 2880(R15), PLDL1STRM
+	PRFM 2944(R15), PLDL1STRM
+	PRFM 3008(R15), PLDL1STRM
+	PRFM 3072(R15), PLDL1STRM
+	PRFM 3136(R15), PLDL1STRM
+	PRFM 3200(R15), PLDL1STRM
+	PRFM 3264(R15), PLDL1STRM
+near3:
 	WORD $0x3dc0002a // ldr q10, [x1]
 	WORD $0x3dc0042b // ldr q11, [x1, #16]
 	WORD $0x0e21794c // fcvtl v12.4s, v10.4h
@@ -2272,329 +2388,329 @@ loop2:
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8001aa // str q10, [x13]
+	WORD $0x3d8001ca // str q10, [x14]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8011aa // str q10, [x13, #64]
+	WORD $0x3d8011ca // str q10, [x14, #64]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8021aa // str q10, [x13, #128]
+	WORD $0x3d8021ca // str q10, [x14, #128]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8031aa // str q10, [x13, #192]
+	WORD $0x3d8031ca // str q10, [x14, #192]
 	WORD $0x3dc0104b // ldr q11, [x2, #64]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8041aa // str q10, [x13, #256]
+	WORD $0x3d8041ca // str q10, [x14, #256]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8051aa // str q10, [x13, #320]
+	WORD $0x3d8051ca // str q10, [x14, #320]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8061aa // str q10, [x13, #384]
+	WORD $0x3d8061ca // str q10, [x14, #384]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8071aa // str q10, [x13, #448]
+	WORD $0x3d8071ca // str q10, [x14, #448]
 	WORD $0x3dc0204b // ldr q11, [x2, #128]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8081aa // str q10, [x13, #512]
+	WORD $0x3d8081ca // str q10, [x14, #512]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d8091aa // str q10, [x13, #576]
+	WORD $0x3d8091ca // str q10, [x14, #576]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80a1aa // str q10, [x13, #640]
+	WORD $0x3d80a1ca // str q10, [x14, #640]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80b1aa // str q10, [x13, #704]
+	WORD $0x3d80b1ca // str q10, [x14, #704]
 	WORD $0x3dc0304b // ldr q11, [x2, #192]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80c1aa // str q10, [x13, #768]
+	WORD $0x3d80c1ca // str q10, [x14, #768]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80d1aa // str q10, [x13, #832]
+	WORD $0x3d80d1ca // str q10, [x14, #832]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80e1aa // str q10, [x13, #896]
+	WORD $0x3d80e1ca // str q10, [x14, #896]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x3d80f1aa // str q10, [x13, #960]
+	WORD $0x3d80f1ca // str q10, [x14, #960]
 	WORD $0x3dc0044b // ldr q11, [x2, #16]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8005aa // str q10, [x13, #16]
+	WORD $0x3d8005ca // str q10, [x14, #16]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8015aa // str q10, [x13, #80]
+	WORD $0x3d8015ca // str q10, [x14, #80]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8025aa // str q10, [x13, #144]
+	WORD $0x3d8025ca // str q10, [x14, #144]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8035aa // str q10, [x13, #208]
+	WORD $0x3d8035ca // str q10, [x14, #208]
 	WORD $0x3dc0144b // ldr q11, [x2, #80]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8045aa // str q10, [x13, #272]
+	WORD $0x3d8045ca // str q10, [x14, #272]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8055aa // str q10, [x13, #336]
+	WORD $0x3d8055ca // str q10, [x14, #336]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8065aa // str q10, [x13, #400]
+	WORD $0x3d8065ca // str q10, [x14, #400]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8075aa // str q10, [x13, #464]
+	WORD $0x3d8075ca // str q10, [x14, #464]
 	WORD $0x3dc0244b // ldr q11, [x2, #144]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8085aa // str q10, [x13, #528]
+	WORD $0x3d8085ca // str q10, [x14, #528]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d8095aa // str q10, [x13, #592]
+	WORD $0x3d8095ca // str q10, [x14, #592]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80a5aa // str q10, [x13, #656]
+	WORD $0x3d80a5ca // str q10, [x14, #656]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80b5aa // str q10, [x13, #720]
+	WORD $0x3d80b5ca // str q10, [x14, #720]
 	WORD $0x3dc0344b // ldr q11, [x2, #208]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80c5aa // str q10, [x13, #784]
+	WORD $0x3d80c5ca // str q10, [x14, #784]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80d5aa // str q10, [x13, #848]
+	WORD $0x3d80d5ca // str q10, [x14, #848]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80e5aa // str q10, [x13, #912]
+	WORD $0x3d80e5ca // str q10, [x14, #912]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3d80f5aa // str q10, [x13, #976]
+	WORD $0x3d80f5ca // str q10, [x14, #976]
 	WORD $0x3dc0084b // ldr q11, [x2, #32]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8009aa // str q10, [x13, #32]
+	WORD $0x3d8009ca // str q10, [x14, #32]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8019aa // str q10, [x13, #96]
+	WORD $0x3d8019ca // str q10, [x14, #96]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8029aa // str q10, [x13, #160]
+	WORD $0x3d8029ca // str q10, [x14, #160]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8039aa // str q10, [x13, #224]
+	WORD $0x3d8039ca // str q10, [x14, #224]
 	WORD $0x3dc0184b // ldr q11, [x2, #96]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8049aa // str q10, [x13, #288]
+	WORD $0x3d8049ca // str q10, [x14, #288]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8059aa // str q10, [x13, #352]
+	WORD $0x3d8059ca // str q10, [x14, #352]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8069aa // str q10, [x13, #416]
+	WORD $0x3d8069ca // str q10, [x14, #416]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8079aa // str q10, [x13, #480]
+	WORD $0x3d8079ca // str q10, [x14, #480]
 	WORD $0x3dc0284b // ldr q11, [x2, #160]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8089aa // str q10, [x13, #544]
+	WORD $0x3d8089ca // str q10, [x14, #544]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d8099aa // str q10, [x13, #608]
+	WORD $0x3d8099ca // str q10, [x14, #608]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80a9aa // str q10, [x13, #672]
+	WORD $0x3d80a9ca // str q10, [x14, #672]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80b9aa // str q10, [x13, #736]
+	WORD $0x3d80b9ca // str q10, [x14, #736]
 	WORD $0x3dc0384b // ldr q11, [x2, #224]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80c9aa // str q10, [x13, #800]
+	WORD $0x3d80c9ca // str q10, [x14, #800]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80d9aa // str q10, [x13, #864]
+	WORD $0x3d80d9ca // str q10, [x14, #864]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80e9aa // str q10, [x13, #928]
+	WORD $0x3d80e9ca // str q10, [x14, #928]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x3d80f9aa // str q10, [x13, #992]
+	WORD $0x3d80f9ca // str q10, [x14, #992]
 	WORD $0x3dc00c4b // ldr q11, [x2, #48]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d800daa // str q10, [x13, #48]
+	WORD $0x3d800dca // str q10, [x14, #48]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d801daa // str q10, [x13, #112]
+	WORD $0x3d801dca // str q10, [x14, #112]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d802daa // str q10, [x13, #176]
+	WORD $0x3d802dca // str q10, [x14, #176]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d803daa // str q10, [x13, #240]
+	WORD $0x3d803dca // str q10, [x14, #240]
 	WORD $0x3dc01c4b // ldr q11, [x2, #112]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d804daa // str q10, [x13, #304]
+	WORD $0x3d804dca // str q10, [x14, #304]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d805daa // str q10, [x13, #368]
+	WORD $0x3d805dca // str q10, [x14, #368]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d806daa // str q10, [x13, #432]
+	WORD $0x3d806dca // str q10, [x14, #432]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d807daa // str q10, [x13, #496]
+	WORD $0x3d807dca // str q10, [x14, #496]
 	WORD $0x3dc02c4b // ldr q11, [x2, #176]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d808daa // str q10, [x13, #560]
+	WORD $0x3d808dca // str q10, [x14, #560]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d809daa // str q10, [x13, #624]
+	WORD $0x3d809dca // str q10, [x14, #624]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d80adaa // str q10, [x13, #688]
+	WORD $0x3d80adca // str q10, [x14, #688]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d80bdaa // str q10, [x13, #752]
+	WORD $0x3d80bdca // str q10, [x14, #752]
 	WORD $0x3dc03c4b // ldr q11, [x2, #240]
 	WORD $0x4f38556a // shl v10.4s, v11.4s, #24
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d80cdaa // str q10, [x13, #816]
+	WORD $0x3d80cdca // str q10, [x14, #816]
 	WORD $0x4f30556a // shl v10.4s, v11.4s, #16
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d80ddaa // str q10, [x13, #880]
+	WORD $0x3d80ddca // str q10, [x14, #880]
 	WORD $0x4f28556a // shl v10.4s, v11.4s, #8
 	WORD $0x4f28054a // sshr v10.4s, v10.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d80edaa // str q10, [x13, #944]
+	WORD $0x3d80edca // str q10, [x14, #944]
 	WORD $0x4f28056a // sshr v10.4s, v11.4s, #24
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	WORD $0x3d80fdaa // str q10, [x13, #1008]
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018d // ldr q13, [x12]
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
-	WORD $0x3dc0098b // ldr q11, [x12, #32]
+	WORD $0x3d80fdca // str q10, [x14, #1008]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ad // ldr q13, [x13]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc009ab // ldr q11, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c0550 // dup v16.4s, v10.s[3]
 	WORD $0x4e140551 // dup v17.4s, v10.s[2]
 	WORD $0x6eb08631 // sub v17.4s, v17.4s, v16.4s
@@ -2665,14 +2781,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea15 // sdot v21.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc001d0 // ldr q16, [x14]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce42 // fmla v2.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce86 // fmla v6.4s, v20.4s, v17.4s
-	WORD $0x3dc011b0 // ldr q16, [x13, #64]
+	WORD $0x3dc011d0 // ldr q16, [x14, #64]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce62 // fmla v2.4s, v19.4s, v17.4s
@@ -2749,14 +2865,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea12 // sdot v18.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc005d0 // ldr q16, [x14, #16]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31cea3 // fmla v3.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce87 // fmla v7.4s, v20.4s, v17.4s
-	WORD $0x3dc015b0 // ldr q16, [x13, #80]
+	WORD $0x3dc015d0 // ldr q16, [x14, #80]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce63 // fmla v3.4s, v19.4s, v17.4s
@@ -2833,14 +2949,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea15 // sdot v21.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc009b0 // ldr q16, [x13, #32]
+	WORD $0x3dc009d0 // ldr q16, [x14, #32]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce44 // fmla v4.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce88 // fmla v8.4s, v20.4s, v17.4s
-	WORD $0x3dc019b0 // ldr q16, [x13, #96]
+	WORD $0x3dc019d0 // ldr q16, [x14, #96]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce64 // fmla v4.4s, v19.4s, v17.4s
@@ -2917,28 +3033,28 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea12 // sdot v18.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc00db0 // ldr q16, [x13, #48]
+	WORD $0x3dc00dd0 // ldr q16, [x14, #48]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31cea5 // fmla v5.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce89 // fmla v9.4s, v20.4s, v17.4s
-	WORD $0x3dc01db0 // ldr q16, [x13, #112]
+	WORD $0x3dc01dd0 // ldr q16, [x14, #112]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce65 // fmla v5.4s, v19.4s, v17.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce49 // fmla v9.4s, v18.4s, v17.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096b // ldr q11, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018e // ldr q14, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098b // ldr q11, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ae // ldr q14, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c0570 // dup v16.4s, v11.s[3]
 	WORD $0x4e140571 // dup v17.4s, v11.s[2]
 	WORD $0x6eb08631 // sub v17.4s, v17.4s, v16.4s
@@ -3009,14 +3125,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea15 // sdot v21.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc021b0 // ldr q16, [x13, #128]
+	WORD $0x3dc021d0 // ldr q16, [x14, #128]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce42 // fmla v2.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce86 // fmla v6.4s, v20.4s, v17.4s
-	WORD $0x3dc031b0 // ldr q16, [x13, #192]
+	WORD $0x3dc031d0 // ldr q16, [x14, #192]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce62 // fmla v2.4s, v19.4s, v17.4s
@@ -3093,14 +3209,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea12 // sdot v18.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc025b0 // ldr q16, [x13, #144]
+	WORD $0x3dc025d0 // ldr q16, [x14, #144]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31cea3 // fmla v3.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce87 // fmla v7.4s, v20.4s, v17.4s
-	WORD $0x3dc035b0 // ldr q16, [x13, #208]
+	WORD $0x3dc035d0 // ldr q16, [x14, #208]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce63 // fmla v3.4s, v19.4s, v17.4s
@@ -3177,14 +3293,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea15 // sdot v21.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc029b0 // ldr q16, [x13, #160]
+	WORD $0x3dc029d0 // ldr q16, [x14, #160]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce44 // fmla v4.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce88 // fmla v8.4s, v20.4s, v17.4s
-	WORD $0x3dc039b0 // ldr q16, [x13, #224]
+	WORD $0x3dc039d0 // ldr q16, [x14, #224]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce64 // fmla v4.4s, v19.4s, v17.4s
@@ -3261,28 +3377,28 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea12 // sdot v18.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc02db0 // ldr q16, [x13, #176]
+	WORD $0x3dc02dd0 // ldr q16, [x14, #176]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31cea5 // fmla v5.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce89 // fmla v9.4s, v20.4s, v17.4s
-	WORD $0x3dc03db0 // ldr q16, [x13, #240]
+	WORD $0x3dc03dd0 // ldr q16, [x14, #240]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce65 // fmla v5.4s, v19.4s, v17.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce49 // fmla v9.4s, v18.4s, v17.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018d // ldr q13, [x12]
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
-	WORD $0x3dc0098b // ldr q11, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ad // ldr q13, [x13]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc009ab // ldr q11, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c0550 // dup v16.4s, v10.s[3]
 	WORD $0x4e140551 // dup v17.4s, v10.s[2]
 	WORD $0x6eb08631 // sub v17.4s, v17.4s, v16.4s
@@ -3345,14 +3461,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea15 // sdot v21.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc041b0 // ldr q16, [x13, #256]
+	WORD $0x3dc041d0 // ldr q16, [x14, #256]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce42 // fmla v2.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce86 // fmla v6.4s, v20.4s, v17.4s
-	WORD $0x3dc051b0 // ldr q16, [x13, #320]
+	WORD $0x3dc051d0 // ldr q16, [x14, #320]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce62 // fmla v2.4s, v19.4s, v17.4s
@@ -3421,14 +3537,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea12 // sdot v18.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc045b0 // ldr q16, [x13, #272]
+	WORD $0x3dc045d0 // ldr q16, [x14, #272]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31cea3 // fmla v3.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce87 // fmla v7.4s, v20.4s, v17.4s
-	WORD $0x3dc055b0 // ldr q16, [x13, #336]
+	WORD $0x3dc055d0 // ldr q16, [x14, #336]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce63 // fmla v3.4s, v19.4s, v17.4s
@@ -3497,14 +3613,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea15 // sdot v21.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc049b0 // ldr q16, [x13, #288]
+	WORD $0x3dc049d0 // ldr q16, [x14, #288]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce44 // fmla v4.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce88 // fmla v8.4s, v20.4s, v17.4s
-	WORD $0x3dc059b0 // ldr q16, [x13, #352]
+	WORD $0x3dc059d0 // ldr q16, [x14, #352]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce64 // fmla v4.4s, v19.4s, v17.4s
@@ -3573,28 +3689,28 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea12 // sdot v18.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc04db0 // ldr q16, [x13, #304]
+	WORD $0x3dc04dd0 // ldr q16, [x14, #304]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31cea5 // fmla v5.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce89 // fmla v9.4s, v20.4s, v17.4s
-	WORD $0x3dc05db0 // ldr q16, [x13, #368]
+	WORD $0x3dc05dd0 // ldr q16, [x14, #368]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce65 // fmla v5.4s, v19.4s, v17.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce49 // fmla v9.4s, v18.4s, v17.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096b // ldr q11, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018e // ldr q14, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098b // ldr q11, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ae // ldr q14, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c0570 // dup v16.4s, v11.s[3]
 	WORD $0x4e140571 // dup v17.4s, v11.s[2]
 	WORD $0x6eb08631 // sub v17.4s, v17.4s, v16.4s
@@ -3665,14 +3781,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea15 // sdot v21.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc061b0 // ldr q16, [x13, #384]
+	WORD $0x3dc061d0 // ldr q16, [x14, #384]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce42 // fmla v2.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce86 // fmla v6.4s, v20.4s, v17.4s
-	WORD $0x3dc071b0 // ldr q16, [x13, #448]
+	WORD $0x3dc071d0 // ldr q16, [x14, #448]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce62 // fmla v2.4s, v19.4s, v17.4s
@@ -3749,14 +3865,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea12 // sdot v18.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc065b0 // ldr q16, [x13, #400]
+	WORD $0x3dc065d0 // ldr q16, [x14, #400]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31cea3 // fmla v3.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce87 // fmla v7.4s, v20.4s, v17.4s
-	WORD $0x3dc075b0 // ldr q16, [x13, #464]
+	WORD $0x3dc075d0 // ldr q16, [x14, #464]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce63 // fmla v3.4s, v19.4s, v17.4s
@@ -3833,14 +3949,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea15 // sdot v21.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc069b0 // ldr q16, [x13, #416]
+	WORD $0x3dc069d0 // ldr q16, [x14, #416]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce44 // fmla v4.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce88 // fmla v8.4s, v20.4s, v17.4s
-	WORD $0x3dc079b0 // ldr q16, [x13, #480]
+	WORD $0x3dc079d0 // ldr q16, [x14, #480]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce64 // fmla v4.4s, v19.4s, v17.4s
@@ -3917,28 +4033,28 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea12 // sdot v18.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc06db0 // ldr q16, [x13, #432]
+	WORD $0x3dc06dd0 // ldr q16, [x14, #432]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31cea5 // fmla v5.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce89 // fmla v9.4s, v20.4s, v17.4s
-	WORD $0x3dc07db0 // ldr q16, [x13, #496]
+	WORD $0x3dc07dd0 // ldr q16, [x14, #496]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce65 // fmla v5.4s, v19.4s, v17.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce49 // fmla v9.4s, v18.4s, v17.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018d // ldr q13, [x12]
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
-	WORD $0x3dc0098b // ldr q11, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ad // ldr q13, [x13]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc009ab // ldr q11, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c0550 // dup v16.4s, v10.s[3]
 	WORD $0x4e140551 // dup v17.4s, v10.s[2]
 	WORD $0x6eb08631 // sub v17.4s, v17.4s, v16.4s
@@ -4009,14 +4125,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea15 // sdot v21.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc081b0 // ldr q16, [x13, #512]
+	WORD $0x3dc081d0 // ldr q16, [x14, #512]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce42 // fmla v2.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce86 // fmla v6.4s, v20.4s, v17.4s
-	WORD $0x3dc091b0 // ldr q16, [x13, #576]
+	WORD $0x3dc091d0 // ldr q16, [x14, #576]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce62 // fmla v2.4s, v19.4s, v17.4s
@@ -4093,14 +4209,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea12 // sdot v18.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc085b0 // ldr q16, [x13, #528]
+	WORD $0x3dc085d0 // ldr q16, [x14, #528]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31cea3 // fmla v3.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce87 // fmla v7.4s, v20.4s, v17.4s
-	WORD $0x3dc095b0 // ldr q16, [x13, #592]
+	WORD $0x3dc095d0 // ldr q16, [x14, #592]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce63 // fmla v3.4s, v19.4s, v17.4s
@@ -4177,14 +4293,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea15 // sdot v21.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc089b0 // ldr q16, [x13, #544]
+	WORD $0x3dc089d0 // ldr q16, [x14, #544]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce44 // fmla v4.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce88 // fmla v8.4s, v20.4s, v17.4s
-	WORD $0x3dc099b0 // ldr q16, [x13, #608]
+	WORD $0x3dc099d0 // ldr q16, [x14, #608]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce64 // fmla v4.4s, v19.4s, v17.4s
@@ -4261,28 +4377,28 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea12 // sdot v18.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc08db0 // ldr q16, [x13, #560]
+	WORD $0x3dc08dd0 // ldr q16, [x14, #560]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31cea5 // fmla v5.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce89 // fmla v9.4s, v20.4s, v17.4s
-	WORD $0x3dc09db0 // ldr q16, [x13, #624]
+	WORD $0x3dc09dd0 // ldr q16, [x14, #624]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce65 // fmla v5.4s, v19.4s, v17.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce49 // fmla v9.4s, v18.4s, v17.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096b // ldr q11, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018e // ldr q14, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098b // ldr q11, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ae // ldr q14, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c0570 // dup v16.4s, v11.s[3]
 	WORD $0x4e140571 // dup v17.4s, v11.s[2]
 	WORD $0x6eb08631 // sub v17.4s, v17.4s, v16.4s
@@ -4353,14 +4469,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea15 // sdot v21.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc0a1b0 // ldr q16, [x13, #640]
+	WORD $0x3dc0a1d0 // ldr q16, [x14, #640]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce42 // fmla v2.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce86 // fmla v6.4s, v20.4s, v17.4s
-	WORD $0x3dc0b1b0 // ldr q16, [x13, #704]
+	WORD $0x3dc0b1d0 // ldr q16, [x14, #704]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce62 // fmla v2.4s, v19.4s, v17.4s
@@ -4437,14 +4553,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea12 // sdot v18.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc0a5b0 // ldr q16, [x13, #656]
+	WORD $0x3dc0a5d0 // ldr q16, [x14, #656]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31cea3 // fmla v3.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce87 // fmla v7.4s, v20.4s, v17.4s
-	WORD $0x3dc0b5b0 // ldr q16, [x13, #720]
+	WORD $0x3dc0b5d0 // ldr q16, [x14, #720]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce63 // fmla v3.4s, v19.4s, v17.4s
@@ -4521,14 +4637,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea15 // sdot v21.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc0a9b0 // ldr q16, [x13, #672]
+	WORD $0x3dc0a9d0 // ldr q16, [x14, #672]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce44 // fmla v4.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce88 // fmla v8.4s, v20.4s, v17.4s
-	WORD $0x3dc0b9b0 // ldr q16, [x13, #736]
+	WORD $0x3dc0b9d0 // ldr q16, [x14, #736]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce64 // fmla v4.4s, v19.4s, v17.4s
@@ -4605,28 +4721,28 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea12 // sdot v18.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc0adb0 // ldr q16, [x13, #688]
+	WORD $0x3dc0add0 // ldr q16, [x14, #688]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31cea5 // fmla v5.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce89 // fmla v9.4s, v20.4s, v17.4s
-	WORD $0x3dc0bdb0 // ldr q16, [x13, #752]
+	WORD $0x3dc0bdd0 // ldr q16, [x14, #752]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce65 // fmla v5.4s, v19.4s, v17.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce49 // fmla v9.4s, v18.4s, v17.4s
-	WORD $0x3dc0016f // ldr q15, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018d // ldr q13, [x12]
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
-	WORD $0x3dc0098b // ldr q11, [x12, #32]
+	WORD $0x3dc0018f // ldr q15, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ad // ldr q13, [x13]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc009ab // ldr q11, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c0550 // dup v16.4s, v10.s[3]
 	WORD $0x4e140551 // dup v17.4s, v10.s[2]
 	WORD $0x6eb08631 // sub v17.4s, v17.4s, v16.4s
@@ -4689,14 +4805,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea15 // sdot v21.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc0c1b0 // ldr q16, [x13, #768]
+	WORD $0x3dc0c1d0 // ldr q16, [x14, #768]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce42 // fmla v2.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce86 // fmla v6.4s, v20.4s, v17.4s
-	WORD $0x3dc0d1b0 // ldr q16, [x13, #832]
+	WORD $0x3dc0d1d0 // ldr q16, [x14, #832]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce62 // fmla v2.4s, v19.4s, v17.4s
@@ -4765,14 +4881,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea12 // sdot v18.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc0c5b0 // ldr q16, [x13, #784]
+	WORD $0x3dc0c5d0 // ldr q16, [x14, #784]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31cea3 // fmla v3.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce87 // fmla v7.4s, v20.4s, v17.4s
-	WORD $0x3dc0d5b0 // ldr q16, [x13, #848]
+	WORD $0x3dc0d5d0 // ldr q16, [x14, #848]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce63 // fmla v3.4s, v19.4s, v17.4s
@@ -4841,14 +4957,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea15 // sdot v21.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc0c9b0 // ldr q16, [x13, #800]
+	WORD $0x3dc0c9d0 // ldr q16, [x14, #800]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce44 // fmla v4.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce88 // fmla v8.4s, v20.4s, v17.4s
-	WORD $0x3dc0d9b0 // ldr q16, [x13, #864]
+	WORD $0x3dc0d9d0 // ldr q16, [x14, #864]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce64 // fmla v4.4s, v19.4s, v17.4s
@@ -4917,28 +5033,28 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4faeea13 // sdot v19.4s, v16.16b, v14.4b[3]
 	WORD $0x4facea12 // sdot v18.4s, v16.16b, v12.4b[3]
-	WORD $0x3dc0cdb0 // ldr q16, [x13, #816]
+	WORD $0x3dc0cdd0 // ldr q16, [x14, #816]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31cea5 // fmla v5.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce89 // fmla v9.4s, v20.4s, v17.4s
-	WORD $0x3dc0ddb0 // ldr q16, [x13, #880]
+	WORD $0x3dc0ddd0 // ldr q16, [x14, #880]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce65 // fmla v5.4s, v19.4s, v17.4s
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce49 // fmla v9.4s, v18.4s, v17.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096b // ldr q11, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018e // ldr q14, [x12]
-	WORD $0x3dc0058f // ldr q15, [x12, #16]
-	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098b // ldr q11, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ae // ldr q14, [x13]
+	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc009aa // ldr q10, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1c0570 // dup v16.4s, v11.s[3]
 	WORD $0x4e140571 // dup v17.4s, v11.s[2]
 	WORD $0x6eb08631 // sub v17.4s, v17.4s, v16.4s
@@ -5009,14 +5125,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea15 // sdot v21.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc0e1b0 // ldr q16, [x13, #896]
+	WORD $0x3dc0e1d0 // ldr q16, [x14, #896]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce42 // fmla v2.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce86 // fmla v6.4s, v20.4s, v17.4s
-	WORD $0x3dc0f1b0 // ldr q16, [x13, #960]
+	WORD $0x3dc0f1d0 // ldr q16, [x14, #960]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce62 // fmla v2.4s, v19.4s, v17.4s
@@ -5093,14 +5209,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea12 // sdot v18.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc0e5b0 // ldr q16, [x13, #912]
+	WORD $0x3dc0e5d0 // ldr q16, [x14, #912]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31cea3 // fmla v3.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce87 // fmla v7.4s, v20.4s, v17.4s
-	WORD $0x3dc0f5b0 // ldr q16, [x13, #976]
+	WORD $0x3dc0f5d0 // ldr q16, [x14, #976]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce63 // fmla v3.4s, v19.4s, v17.4s
@@ -5177,14 +5293,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea15 // sdot v21.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc0e9b0 // ldr q16, [x13, #928]
+	WORD $0x3dc0e9d0 // ldr q16, [x14, #928]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce44 // fmla v4.4s, v18.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce88 // fmla v8.4s, v20.4s, v17.4s
-	WORD $0x3dc0f9b0 // ldr q16, [x13, #992]
+	WORD $0x3dc0f9d0 // ldr q16, [x14, #992]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce64 // fmla v4.4s, v19.4s, v17.4s
@@ -5261,14 +5377,14 @@ loop2:
 	WORD $0x6ea11e30 // bit v16.16b, v17.16b, v1.16b
 	WORD $0x4fadea13 // sdot v19.4s, v16.16b, v13.4b[3]
 	WORD $0x4fafea12 // sdot v18.4s, v16.16b, v15.4b[3]
-	WORD $0x3dc0edb0 // ldr q16, [x13, #944]
+	WORD $0x3dc0edd0 // ldr q16, [x14, #944]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31cea5 // fmla v5.4s, v21.4s, v17.4s
 	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
 	WORD $0x4f8a9211 // fmul v17.4s, v16.4s, v10.s[0]
 	WORD $0x4e31ce89 // fmla v9.4s, v20.4s, v17.4s
-	WORD $0x3dc0fdb0 // ldr q16, [x13, #1008]
+	WORD $0x3dc0fdd0 // ldr q16, [x14, #1008]
 	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
 	WORD $0x4f8b9211 // fmul v17.4s, v16.4s, v11.s[0]
 	WORD $0x4e31ce65 // fmla v5.4s, v19.4s, v17.4s
@@ -5279,16 +5395,16 @@ loop2:
 	ADD $3328, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c2 // str q2, [x14]
-	WORD $0x3d8005c3 // str q3, [x14, #16]
-	WORD $0x3d8009c4 // str q4, [x14, #32]
-	WORD $0x3d800dc5 // str q5, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e2 // str q2, [x15]
+	WORD $0x3d8005e3 // str q3, [x15, #16]
+	WORD $0x3d8009e4 // str q4, [x15, #32]
+	WORD $0x3d800de5 // str q5, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

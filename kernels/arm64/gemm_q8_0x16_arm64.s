@@ -14,32 +14,46 @@ TEXT ·Gemv_q8_0x16_q8x_16x1_dotprod(SB), 0, $64-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-64(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-64(SP), R13
 	WORD $0x4f04e400 // movi v0.16b, #128
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+near3:
 	WORD $0x3dc00025 // ldr q5, [x1]
 	WORD $0x3dc00426 // ldr q6, [x1, #16]
 	WORD $0x0e2178a7 // fcvtl v7.4s, v5.4h
 	WORD $0x4e2178a8 // fcvtl2 v8.4s, v5.8h
 	WORD $0x0e2178c9 // fcvtl v9.4s, v6.4h
 	WORD $0x4e2178ca // fcvtl2 v10.4s, v6.8h
-	WORD $0x3d800187 // str q7, [x12]
-	WORD $0x3d800588 // str q8, [x12, #16]
-	WORD $0x3d800989 // str q9, [x12, #32]
-	WORD $0x3d800d8a // str q10, [x12, #48]
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc00568 // ldr q8, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d8001a7 // str q7, [x13]
+	WORD $0x3d8005a8 // str q8, [x13, #16]
+	WORD $0x3d8009a9 // str q9, [x13, #32]
+	WORD $0x3d800daa // str q10, [x13, #48]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc00588 // ldr q8, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e406 // movi v6.16b, #0
 	WORD $0x4f00e405 // movi v5.16b, #0
@@ -140,19 +154,19 @@ loop2:
 	WORD $0x3dc07c4c // ldr q12, [x2, #496]
 	WORD $0x6e201d8c // eor v12.16b, v12.16b, v0.16b
 	WORD $0x4fa8e98b // sdot v11.4s, v12.16b, v8.4b[3]
-	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc001ac // ldr q12, [x13]
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4f8a918d // fmul v13.4s, v12.4s, v10.s[0]
 	WORD $0x4e2dcce1 // fmla v1.4s, v7.4s, v13.4s
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8a918d // fmul v13.4s, v12.4s, v10.s[0]
 	WORD $0x4e2dccc2 // fmla v2.4s, v6.4s, v13.4s
-	WORD $0x3dc0098c // ldr q12, [x12, #32]
+	WORD $0x3dc009ac // ldr q12, [x13, #32]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a918d // fmul v13.4s, v12.4s, v10.s[0]
 	WORD $0x4e2dcca3 // fmla v3.4s, v5.4s, v13.4s
-	WORD $0x3dc00d8c // ldr q12, [x12, #48]
+	WORD $0x3dc00dac // ldr q12, [x13, #48]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a918d // fmul v13.4s, v12.4s, v10.s[0]
 	WORD $0x4e2dcd64 // fmla v4.4s, v11.4s, v13.4s
@@ -160,11 +174,11 @@ loop2:
 	ADD $512, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a1 // str q1, [x13]
-	WORD $0x3d8005a2 // str q2, [x13, #16]
-	WORD $0x3d8009a3 // str q3, [x13, #32]
-	WORD $0x3d800da4 // str q4, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c1 // str q1, [x14]
+	WORD $0x3d8005c2 // str q2, [x14, #16]
+	WORD $0x3d8009c3 // str q3, [x14, #32]
+	WORD $0x3d800dc4 // str q4, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -182,13 +196,14 @@ TEXT ·Gemv_q8_0x16_q8x_16x2_dotprod(SB), 0, $64-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-64(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-64(SP), R14
 	WORD $0x4f04e400 // movi v0.16b, #128
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
@@ -199,24 +214,37 @@ loop1:
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+near3:
 	WORD $0x3dc00029 // ldr q9, [x1]
 	WORD $0x3dc0042a // ldr q10, [x1, #16]
 	WORD $0x0e21792b // fcvtl v11.4s, v9.4h
 	WORD $0x4e21792c // fcvtl2 v12.4s, v9.8h
 	WORD $0x0e21794d // fcvtl v13.4s, v10.4h
 	WORD $0x4e21794e // fcvtl2 v14.4s, v10.8h
-	WORD $0x3d8001ab // str q11, [x13]
-	WORD $0x3d8005ac // str q12, [x13, #16]
-	WORD $0x3d8009ad // str q13, [x13, #32]
-	WORD $0x3d800dae // str q14, [x13, #48]
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018a // ldr q10, [x12]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
-	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	WORD $0x3d8001cb // str q11, [x14]
+	WORD $0x3d8005cc // str q12, [x14, #16]
+	WORD $0x3d8009cd // str q13, [x14, #32]
+	WORD $0x3d800dce // str q14, [x14, #48]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001aa // ldr q10, [x13]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
+	WORD $0x3dc009ad // ldr q13, [x13, #32]
+	ADD $48, R13
 	WORD $0x4f00e40f // movi v15.16b, #0
 	WORD $0x4f00e410 // movi v16.16b, #0
 	WORD $0x3dc00051 // ldr q17, [x2]
@@ -251,7 +279,7 @@ loop2:
 	WORD $0x6e201e31 // eor v17.16b, v17.16b, v0.16b
 	WORD $0x4fabea2f // sdot v15.4s, v17.16b, v11.4b[3]
 	WORD $0x4fa9ea30 // sdot v16.4s, v17.16b, v9.4b[3]
-	WORD $0x3dc001b1 // ldr q17, [x13]
+	WORD $0x3dc001d1 // ldr q17, [x14]
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
 	WORD $0x4f8e9232 // fmul v18.4s, v17.4s, v14.s[0]
 	WORD $0x4e32cde1 // fmla v1.4s, v15.4s, v18.4s
@@ -292,7 +320,7 @@ loop2:
 	WORD $0x6e201e10 // eor v16.16b, v16.16b, v0.16b
 	WORD $0x4fabea11 // sdot v17.4s, v16.16b, v11.4b[3]
 	WORD $0x4fa9ea12 // sdot v18.4s, v16.16b, v9.4b[3]
-	WORD $0x3dc005b0 // ldr q16, [x13, #16]
+	WORD $0x3dc005d0 // ldr q16, [x14, #16]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8e920f // fmul v15.4s, v16.4s, v14.s[0]
 	WORD $0x4e2fce22 // fmla v2.4s, v17.4s, v15.4s
@@ -333,7 +361,7 @@ loop2:
 	WORD $0x6e201e52 // eor v18.16b, v18.16b, v0.16b
 	WORD $0x4fabea50 // sdot v16.4s, v18.16b, v11.4b[3]
 	WORD $0x4fa9ea4f // sdot v15.4s, v18.16b, v9.4b[3]
-	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	WORD $0x3dc009d2 // ldr q18, [x14, #32]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e9251 // fmul v17.4s, v18.4s, v14.s[0]
 	WORD $0x4e31ce03 // fmla v3.4s, v16.4s, v17.4s
@@ -374,7 +402,7 @@ loop2:
 	WORD $0x6e201def // eor v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc00daf // ldr q15, [x13, #48]
+	WORD $0x3dc00dcf // ldr q15, [x14, #48]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
@@ -385,16 +413,16 @@ loop2:
 	ADD $512, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c1 // str q1, [x14]
-	WORD $0x3d8005c2 // str q2, [x14, #16]
-	WORD $0x3d8009c3 // str q3, [x14, #32]
-	WORD $0x3d800dc4 // str q4, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c5 // str q5, [x14]
-	WORD $0x3d8005c6 // str q6, [x14, #16]
-	WORD $0x3d8009c7 // str q7, [x14, #32]
-	WORD $0x3d800dc8 // str q8, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e1 // str q1, [x15]
+	WORD $0x3d8005e2 // str q2, [x15, #16]
+	WORD $0x3d8009e3 // str q3, [x15, #32]
+	WORD $0x3d800de4 // str q4, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e5 // str q5, [x15]
+	WORD $0x3d8005e6 // str q6, [x15, #16]
+	WORD $0x3d8009e7 // str q7, [x15, #32]
+	WORD $0x3d800de8 // str q8, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

@@ -14,7 +14,8 @@ TEXT ·Gemv_tq1_0x16_q8x_16x1_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R13
 	WORD $0x4f00e460 // movi v0.16b, #3
 	WORD $0x4f00e521 // movi v1.16b, #9
 	WORD $0x4f00e762 // movi v2.16b, #27
@@ -24,55 +25,73 @@ TEXT ·Gemv_tq1_0x16_q8x_16x1_dotprod(SB), 0, $512-8
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e406 // movi v6.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 	WORD $0x4f00e409 // movi v9.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+	PRFM 512(R14), PLDL1STRM
+	PRFM 576(R14), PLDL1STRM
+	PRFM 640(R14), PLDL1STRM
+	PRFM 704(R14), PLDL1STRM
+	PRFM 768(R14), PLDL1STRM
+near3:
 	WORD $0x3dc0002a // ldr q10, [x1]
 	WORD $0x3dc0042b // ldr q11, [x1, #16]
 	WORD $0x0e21794c // fcvtl v12.4s, v10.4h
 	WORD $0x4e21794d // fcvtl2 v13.4s, v10.8h
 	WORD $0x0e21796e // fcvtl v14.4s, v11.4h
 	WORD $0x4e21796f // fcvtl2 v15.4s, v11.8h
-	WORD $0x3d80018c // str q12, [x12]
-	WORD $0x3d80058d // str q13, [x12, #16]
-	WORD $0x3d80098e // str q14, [x12, #32]
-	WORD $0x3d800d8f // str q15, [x12, #48]
-	WORD $0x3d80118c // str q12, [x12, #64]
-	WORD $0x3d80158d // str q13, [x12, #80]
-	WORD $0x3d80198e // str q14, [x12, #96]
-	WORD $0x3d801d8f // str q15, [x12, #112]
-	WORD $0x3d80218c // str q12, [x12, #128]
-	WORD $0x3d80258d // str q13, [x12, #144]
-	WORD $0x3d80298e // str q14, [x12, #160]
-	WORD $0x3d802d8f // str q15, [x12, #176]
-	WORD $0x3d80318c // str q12, [x12, #192]
-	WORD $0x3d80358d // str q13, [x12, #208]
-	WORD $0x3d80398e // str q14, [x12, #224]
-	WORD $0x3d803d8f // str q15, [x12, #240]
-	WORD $0x3d80418c // str q12, [x12, #256]
-	WORD $0x3d80458d // str q13, [x12, #272]
-	WORD $0x3d80498e // str q14, [x12, #288]
-	WORD $0x3d804d8f // str q15, [x12, #304]
-	WORD $0x3d80518c // str q12, [x12, #320]
-	WORD $0x3d80558d // str q13, [x12, #336]
-	WORD $0x3d80598e // str q14, [x12, #352]
-	WORD $0x3d805d8f // str q15, [x12, #368]
-	WORD $0x3d80618c // str q12, [x12, #384]
-	WORD $0x3d80658d // str q13, [x12, #400]
-	WORD $0x3d80698e // str q14, [x12, #416]
-	WORD $0x3d806d8f // str q15, [x12, #432]
-	WORD $0x3d80718c // str q12, [x12, #448]
-	WORD $0x3d80758d // str q13, [x12, #464]
-	WORD $0x3d80798e // str q14, [x12, #480]
-	WORD $0x3d807d8f // str q15, [x12, #496]
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d8001ac // str q12, [x13]
+	WORD $0x3d8005ad // str q13, [x13, #16]
+	WORD $0x3d8009ae // str q14, [x13, #32]
+	WORD $0x3d800daf // str q15, [x13, #48]
+	WORD $0x3d8011ac // str q12, [x13, #64]
+	WORD $0x3d8015ad // str q13, [x13, #80]
+	WORD $0x3d8019ae // str q14, [x13, #96]
+	WORD $0x3d801daf // str q15, [x13, #112]
+	WORD $0x3d8021ac // str q12, [x13, #128]
+	WORD $0x3d8025ad // str q13, [x13, #144]
+	WORD $0x3d8029ae // str q14, [x13, #160]
+	WORD $0x3d802daf // str q15, [x13, #176]
+	WORD $0x3d8031ac // str q12, [x13, #192]
+	WORD $0x3d8035ad // str q13, [x13, #208]
+	WORD $0x3d8039ae // str q14, [x13, #224]
+	WORD $0x3d803daf // str q15, [x13, #240]
+	WORD $0x3d8041ac // str q12, [x13, #256]
+	WORD $0x3d8045ad // str q13, [x13, #272]
+	WORD $0x3d8049ae // str q14, [x13, #288]
+	WORD $0x3d804daf // str q15, [x13, #304]
+	WORD $0x3d8051ac // str q12, [x13, #320]
+	WORD $0x3d8055ad // str q13, [x13, #336]
+	WORD $0x3d8059ae // str q14, [x13, #352]
+	WORD $0x3d805daf // str q15, [x13, #368]
+	WORD $0x3d8061ac // str q12, [x13, #384]
+	WORD $0x3d8065ad // str q13, [x13, #400]
+	WORD $0x3d8069ae // str q14, [x13, #416]
+	WORD $0x3d806daf // str q15, [x13, #432]
+	WORD $0x3d8071ac // str q12, [x13, #448]
+	WORD $0x3d8075ad // str q13, [x13, #464]
+	WORD $0x3d8079ae // str q14, [x13, #480]
+	WORD $0x3d807daf // str q15, [x13, #496]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x4f39058c // sshr v12.4s, v12.4s, #7
 	WORD $0x4eac1d8b // orr v11.16b, v12.16b, v12.16b
@@ -271,26 +290,26 @@ loop2:
 	WORD $0x4e32858c // add v12.16b, v12.16b, v18.16b
 	WORD $0x6e20b98c // neg v12.16b, v12.16b
 	WORD $0x4fade991 // sdot v17.4s, v12.16b, v13.4b[3]
-	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc001ac // ldr q12, [x13]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32cd66 // fmla v6.4s, v11.4s, v18.4s
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32cd47 // fmla v7.4s, v10.4s, v18.4s
-	WORD $0x3dc0098c // ldr q12, [x12, #32]
+	WORD $0x3dc009ac // ldr q12, [x13, #32]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32ce08 // fmla v8.4s, v16.4s, v18.4s
-	WORD $0x3dc00d8c // ldr q12, [x12, #48]
+	WORD $0x3dc00dac // ldr q12, [x13, #48]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32ce29 // fmla v9.4s, v17.4s, v18.4s
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x4f39058c // sshr v12.4s, v12.4s, #7
 	WORD $0x4eac1d92 // orr v18.16b, v12.16b, v12.16b
@@ -521,26 +540,26 @@ loop2:
 	WORD $0x4e2b858c // add v12.16b, v12.16b, v11.16b
 	WORD $0x6e20b98c // neg v12.16b, v12.16b
 	WORD $0x4faee98a // sdot v10.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc0118c // ldr q12, [x12, #64]
+	WORD $0x3dc011ac // ldr q12, [x13, #64]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bce46 // fmla v6.4s, v18.4s, v11.4s
-	WORD $0x3dc0158c // ldr q12, [x12, #80]
+	WORD $0x3dc015ac // ldr q12, [x13, #80]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bce27 // fmla v7.4s, v17.4s, v11.4s
-	WORD $0x3dc0198c // ldr q12, [x12, #96]
+	WORD $0x3dc019ac // ldr q12, [x13, #96]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bce08 // fmla v8.4s, v16.4s, v11.4s
-	WORD $0x3dc01d8c // ldr q12, [x12, #112]
+	WORD $0x3dc01dac // ldr q12, [x13, #112]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bcd49 // fmla v9.4s, v10.4s, v11.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x4f39058c // sshr v12.4s, v12.4s, #7
 	WORD $0x4eac1d8b // orr v11.16b, v12.16b, v12.16b
@@ -771,26 +790,26 @@ loop2:
 	WORD $0x4e32858c // add v12.16b, v12.16b, v18.16b
 	WORD $0x6e20b98c // neg v12.16b, v12.16b
 	WORD $0x4fade991 // sdot v17.4s, v12.16b, v13.4b[3]
-	WORD $0x3dc0218c // ldr q12, [x12, #128]
+	WORD $0x3dc021ac // ldr q12, [x13, #128]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32cd66 // fmla v6.4s, v11.4s, v18.4s
-	WORD $0x3dc0258c // ldr q12, [x12, #144]
+	WORD $0x3dc025ac // ldr q12, [x13, #144]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32cd47 // fmla v7.4s, v10.4s, v18.4s
-	WORD $0x3dc0298c // ldr q12, [x12, #160]
+	WORD $0x3dc029ac // ldr q12, [x13, #160]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32ce08 // fmla v8.4s, v16.4s, v18.4s
-	WORD $0x3dc02d8c // ldr q12, [x12, #176]
+	WORD $0x3dc02dac // ldr q12, [x13, #176]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32ce29 // fmla v9.4s, v17.4s, v18.4s
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x4f39058c // sshr v12.4s, v12.4s, #7
 	WORD $0x4eac1d92 // orr v18.16b, v12.16b, v12.16b
@@ -1021,26 +1040,26 @@ loop2:
 	WORD $0x4e2b858c // add v12.16b, v12.16b, v11.16b
 	WORD $0x6e20b98c // neg v12.16b, v12.16b
 	WORD $0x4faee98a // sdot v10.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc0318c // ldr q12, [x12, #192]
+	WORD $0x3dc031ac // ldr q12, [x13, #192]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bce46 // fmla v6.4s, v18.4s, v11.4s
-	WORD $0x3dc0358c // ldr q12, [x12, #208]
+	WORD $0x3dc035ac // ldr q12, [x13, #208]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bce27 // fmla v7.4s, v17.4s, v11.4s
-	WORD $0x3dc0398c // ldr q12, [x12, #224]
+	WORD $0x3dc039ac // ldr q12, [x13, #224]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bce08 // fmla v8.4s, v16.4s, v11.4s
-	WORD $0x3dc03d8c // ldr q12, [x12, #240]
+	WORD $0x3dc03dac // ldr q12, [x13, #240]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bcd49 // fmla v9.4s, v10.4s, v11.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x4f39058c // sshr v12.4s, v12.4s, #7
 	WORD $0x4eac1d8b // orr v11.16b, v12.16b, v12.16b
@@ -1271,26 +1290,26 @@ loop2:
 	WORD $0x4e32858c // add v12.16b, v12.16b, v18.16b
 	WORD $0x6e20b98c // neg v12.16b, v12.16b
 	WORD $0x4fade991 // sdot v17.4s, v12.16b, v13.4b[3]
-	WORD $0x3dc0418c // ldr q12, [x12, #256]
+	WORD $0x3dc041ac // ldr q12, [x13, #256]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32cd66 // fmla v6.4s, v11.4s, v18.4s
-	WORD $0x3dc0458c // ldr q12, [x12, #272]
+	WORD $0x3dc045ac // ldr q12, [x13, #272]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32cd47 // fmla v7.4s, v10.4s, v18.4s
-	WORD $0x3dc0498c // ldr q12, [x12, #288]
+	WORD $0x3dc049ac // ldr q12, [x13, #288]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32ce08 // fmla v8.4s, v16.4s, v18.4s
-	WORD $0x3dc04d8c // ldr q12, [x12, #304]
+	WORD $0x3dc04dac // ldr q12, [x13, #304]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32ce29 // fmla v9.4s, v17.4s, v18.4s
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x4f39058c // sshr v12.4s, v12.4s, #7
 	WORD $0x4eac1d92 // orr v18.16b, v12.16b, v12.16b
@@ -1505,26 +1524,26 @@ loop2:
 	WORD $0x4e2b858c // add v12.16b, v12.16b, v11.16b
 	WORD $0x6e20b98c // neg v12.16b, v12.16b
 	WORD $0x4faee98a // sdot v10.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc0518c // ldr q12, [x12, #320]
+	WORD $0x3dc051ac // ldr q12, [x13, #320]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bce46 // fmla v6.4s, v18.4s, v11.4s
-	WORD $0x3dc0558c // ldr q12, [x12, #336]
+	WORD $0x3dc055ac // ldr q12, [x13, #336]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bce27 // fmla v7.4s, v17.4s, v11.4s
-	WORD $0x3dc0598c // ldr q12, [x12, #352]
+	WORD $0x3dc059ac // ldr q12, [x13, #352]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bce08 // fmla v8.4s, v16.4s, v11.4s
-	WORD $0x3dc05d8c // ldr q12, [x12, #368]
+	WORD $0x3dc05dac // ldr q12, [x13, #368]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bcd49 // fmla v9.4s, v10.4s, v11.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058d // ldr q13, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x4f39058c // sshr v12.4s, v12.4s, #7
 	WORD $0x4eac1d8b // orr v11.16b, v12.16b, v12.16b
@@ -1755,26 +1774,26 @@ loop2:
 	WORD $0x4e32858c // add v12.16b, v12.16b, v18.16b
 	WORD $0x6e20b98c // neg v12.16b, v12.16b
 	WORD $0x4fade991 // sdot v17.4s, v12.16b, v13.4b[3]
-	WORD $0x3dc0618c // ldr q12, [x12, #384]
+	WORD $0x3dc061ac // ldr q12, [x13, #384]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32cd66 // fmla v6.4s, v11.4s, v18.4s
-	WORD $0x3dc0658c // ldr q12, [x12, #400]
+	WORD $0x3dc065ac // ldr q12, [x13, #400]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32cd47 // fmla v7.4s, v10.4s, v18.4s
-	WORD $0x3dc0698c // ldr q12, [x12, #416]
+	WORD $0x3dc069ac // ldr q12, [x13, #416]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32ce08 // fmla v8.4s, v16.4s, v18.4s
-	WORD $0x3dc06d8c // ldr q12, [x12, #432]
+	WORD $0x3dc06dac // ldr q12, [x13, #432]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f9192 // fmul v18.4s, v12.4s, v15.s[0]
 	WORD $0x4e32ce29 // fmla v9.4s, v17.4s, v18.4s
-	WORD $0x3dc0016d // ldr q13, [x11]
-	WORD $0x3dc0056e // ldr q14, [x11, #16]
-	WORD $0x3dc0096f // ldr q15, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc0018d // ldr q13, [x12]
+	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc0098f // ldr q15, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e1405ec // dup v12.4s, v15.s[2]
 	WORD $0x4f39058c // sshr v12.4s, v12.4s, #7
 	WORD $0x4eac1d92 // orr v18.16b, v12.16b, v12.16b
@@ -2001,19 +2020,19 @@ loop2:
 	WORD $0x4e2b858c // add v12.16b, v12.16b, v11.16b
 	WORD $0x6e20b98c // neg v12.16b, v12.16b
 	WORD $0x4faee98a // sdot v10.4s, v12.16b, v14.4b[3]
-	WORD $0x3dc0718c // ldr q12, [x12, #448]
+	WORD $0x3dc071ac // ldr q12, [x13, #448]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bce46 // fmla v6.4s, v18.4s, v11.4s
-	WORD $0x3dc0758c // ldr q12, [x12, #464]
+	WORD $0x3dc075ac // ldr q12, [x13, #464]
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bce27 // fmla v7.4s, v17.4s, v11.4s
-	WORD $0x3dc0798c // ldr q12, [x12, #480]
+	WORD $0x3dc079ac // ldr q12, [x13, #480]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bce08 // fmla v8.4s, v16.4s, v11.4s
-	WORD $0x3dc07d8c // ldr q12, [x12, #496]
+	WORD $0x3dc07dac // ldr q12, [x13, #496]
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4f8f918b // fmul v11.4s, v12.4s, v15.s[0]
 	WORD $0x4e2bcd49 // fmla v9.4s, v10.4s, v11.4s
@@ -2021,11 +2040,11 @@ loop2:
 	ADD $832, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a6 // str q6, [x13]
-	WORD $0x3d8005a7 // str q7, [x13, #16]
-	WORD $0x3d8009a8 // str q8, [x13, #32]
-	WORD $0x3d800da9 // str q9, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c6 // str q6, [x14]
+	WORD $0x3d8005c7 // str q7, [x14, #16]
+	WORD $0x3d8009c8 // str q8, [x14, #32]
+	WORD $0x3d800dc9 // str q9, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -2043,7 +2062,8 @@ TEXT ·Gemv_tq1_0x16_q8x_16x2_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R14
 	WORD $0x4f00e460 // movi v0.16b, #3
 	WORD $0x4f00e521 // movi v1.16b, #9
 	WORD $0x4f00e762 // movi v2.16b, #27
@@ -2053,8 +2073,8 @@ TEXT ·Gemv_tq1_0x16_q8x_16x2_dotprod(SB), 0, $512-8
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e406 // movi v6.16b, #0
 	WORD $0x4f00e407 // movi v7.16b, #0
@@ -2065,1284 +2085,1302 @@ loop1:
 	WORD $0x4f00e40c // movi v12.16b, #0
 	WORD $0x4f00e40d // movi v13.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+near3:
 	WORD $0x3dc0002e // ldr q14, [x1]
 	WORD $0x3dc0042f // ldr q15, [x1, #16]
 	WORD $0x0e2179d0 // fcvtl v16.4s, v14.4h
 	WORD $0x4e2179d1 // fcvtl2 v17.4s, v14.8h
 	WORD $0x0e2179f2 // fcvtl v18.4s, v15.4h
 	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x3d8001b0 // str q16, [x13]
-	WORD $0x3d8005b1 // str q17, [x13, #16]
-	WORD $0x3d8009b2 // str q18, [x13, #32]
-	WORD $0x3d800db3 // str q19, [x13, #48]
-	WORD $0x3d8011b0 // str q16, [x13, #64]
-	WORD $0x3d8015b1 // str q17, [x13, #80]
-	WORD $0x3d8019b2 // str q18, [x13, #96]
-	WORD $0x3d801db3 // str q19, [x13, #112]
-	WORD $0x3d8021b0 // str q16, [x13, #128]
-	WORD $0x3d8025b1 // str q17, [x13, #144]
-	WORD $0x3d8029b2 // str q18, [x13, #160]
-	WORD $0x3d802db3 // str q19, [x13, #176]
-	WORD $0x3d8031b0 // str q16, [x13, #192]
-	WORD $0x3d8035b1 // str q17, [x13, #208]
-	WORD $0x3d8039b2 // str q18, [x13, #224]
-	WORD $0x3d803db3 // str q19, [x13, #240]
-	WORD $0x3d8041b0 // str q16, [x13, #256]
-	WORD $0x3d8045b1 // str q17, [x13, #272]
-	WORD $0x3d8049b2 // str q18, [x13, #288]
-	WORD $0x3d804db3 // str q19, [x13, #304]
-	WORD $0x3d8051b0 // str q16, [x13, #320]
-	WORD $0x3d8055b1 // str q17, [x13, #336]
-	WORD $0x3d8059b2 // str q18, [x13, #352]
-	WORD $0x3d805db3 // str q19, [x13, #368]
-	WORD $0x3d8061b0 // str q16, [x13, #384]
-	WORD $0x3d8065b1 // str q17, [x13, #400]
-	WORD $0x3d8069b2 // str q18, [x13, #416]
-	WORD $0x3d806db3 // str q19, [x13, #432]
-	WORD $0x3d8071b0 // str q16, [x13, #448]
-	WORD $0x3d8075b1 // str q17, [x13, #464]
-	WORD $0x3d8079b2 // str q18, [x13, #480]
-	WORD $0x3d807db3 // str q19, [x13, #496]
-	WORD $0x3dc00171 // ldr q17, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00973 // ldr q19, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
-	ADD $48, R12
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
-	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
-	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
-	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
-	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
-	WORD $0x3dc00054 // ldr q20, [x2]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91e295 // sdot v21.4s, v20.16b, v17.4b[0]
-	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
-	WORD $0x3dc01054 // ldr q20, [x2, #64]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1e295 // sdot v21.4s, v20.16b, v17.4b[1]
-	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
-	WORD $0x3dc02054 // ldr q20, [x2, #128]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91ea95 // sdot v21.4s, v20.16b, v17.4b[2]
-	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
-	WORD $0x3dc03054 // ldr q20, [x2, #192]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1ea95 // sdot v21.4s, v20.16b, v17.4b[3]
-	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
-	WORD $0x3dc04054 // ldr q20, [x2, #256]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90e295 // sdot v21.4s, v20.16b, v16.4b[0]
-	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
-	WORD $0x3dc05054 // ldr q20, [x2, #320]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0e295 // sdot v21.4s, v20.16b, v16.4b[1]
-	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
-	WORD $0x3dc06054 // ldr q20, [x2, #384]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90ea95 // sdot v21.4s, v20.16b, v16.4b[2]
-	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
-	WORD $0x3dc07054 // ldr q20, [x2, #448]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0ea95 // sdot v21.4s, v20.16b, v16.4b[3]
-	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc001b4 // ldr q20, [x13]
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
-	WORD $0x4e37cea6 // fmla v6.4s, v21.4s, v23.4s
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
-	WORD $0x4e37ceca // fmla v10.4s, v22.4s, v23.4s
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
-	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
-	WORD $0x4eb41e97 // orr v23.16b, v20.16b, v20.16b
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
-	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
-	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
-	WORD $0x3dc00454 // ldr q20, [x2, #16]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91e297 // sdot v23.4s, v20.16b, v17.4b[0]
-	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
-	WORD $0x3dc01454 // ldr q20, [x2, #80]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1e297 // sdot v23.4s, v20.16b, v17.4b[1]
-	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
-	WORD $0x3dc02454 // ldr q20, [x2, #144]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91ea97 // sdot v23.4s, v20.16b, v17.4b[2]
-	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
-	WORD $0x3dc03454 // ldr q20, [x2, #208]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1ea97 // sdot v23.4s, v20.16b, v17.4b[3]
-	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
-	WORD $0x3dc04454 // ldr q20, [x2, #272]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90e297 // sdot v23.4s, v20.16b, v16.4b[0]
-	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
-	WORD $0x3dc05454 // ldr q20, [x2, #336]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0e297 // sdot v23.4s, v20.16b, v16.4b[1]
-	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
-	WORD $0x3dc06454 // ldr q20, [x2, #400]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90ea97 // sdot v23.4s, v20.16b, v16.4b[2]
-	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
-	WORD $0x3dc07454 // ldr q20, [x2, #464]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0ea97 // sdot v23.4s, v20.16b, v16.4b[3]
-	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc005b4 // ldr q20, [x13, #16]
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
-	WORD $0x4e35cee7 // fmla v7.4s, v23.4s, v21.4s
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
-	WORD $0x4e35cecb // fmla v11.4s, v22.4s, v21.4s
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
-	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
-	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
-	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
-	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
-	WORD $0x3dc00854 // ldr q20, [x2, #32]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91e295 // sdot v21.4s, v20.16b, v17.4b[0]
-	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
-	WORD $0x3dc01854 // ldr q20, [x2, #96]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1e295 // sdot v21.4s, v20.16b, v17.4b[1]
-	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
-	WORD $0x3dc02854 // ldr q20, [x2, #160]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91ea95 // sdot v21.4s, v20.16b, v17.4b[2]
-	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
-	WORD $0x3dc03854 // ldr q20, [x2, #224]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1ea95 // sdot v21.4s, v20.16b, v17.4b[3]
-	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
-	WORD $0x3dc04854 // ldr q20, [x2, #288]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90e295 // sdot v21.4s, v20.16b, v16.4b[0]
-	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
-	WORD $0x3dc05854 // ldr q20, [x2, #352]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0e295 // sdot v21.4s, v20.16b, v16.4b[1]
-	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
-	WORD $0x3dc06854 // ldr q20, [x2, #416]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90ea95 // sdot v21.4s, v20.16b, v16.4b[2]
-	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
-	WORD $0x3dc07854 // ldr q20, [x2, #480]
-	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0ea95 // sdot v21.4s, v20.16b, v16.4b[3]
-	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc009b4 // ldr q20, [x13, #32]
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
-	WORD $0x4e37cea8 // fmla v8.4s, v21.4s, v23.4s
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
-	WORD $0x4e37cecc // fmla v12.4s, v22.4s, v23.4s
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
-	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
-	WORD $0x4eb41e97 // orr v23.16b, v20.16b, v20.16b
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
-	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
-	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
-	WORD $0x3dc00c54 // ldr q20, [x2, #48]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91e297 // sdot v23.4s, v20.16b, v17.4b[0]
-	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
-	WORD $0x3dc01c54 // ldr q20, [x2, #112]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1e297 // sdot v23.4s, v20.16b, v17.4b[1]
-	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
-	WORD $0x3dc02c54 // ldr q20, [x2, #176]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91ea97 // sdot v23.4s, v20.16b, v17.4b[2]
-	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
-	WORD $0x3dc03c54 // ldr q20, [x2, #240]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1ea97 // sdot v23.4s, v20.16b, v17.4b[3]
-	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
-	WORD $0x3dc04c54 // ldr q20, [x2, #304]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90e297 // sdot v23.4s, v20.16b, v16.4b[0]
-	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
-	WORD $0x3dc05c54 // ldr q20, [x2, #368]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0e297 // sdot v23.4s, v20.16b, v16.4b[1]
-	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
-	WORD $0x3dc06c54 // ldr q20, [x2, #432]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90ea97 // sdot v23.4s, v20.16b, v16.4b[2]
-	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
-	WORD $0x3dc07c54 // ldr q20, [x2, #496]
-	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
-	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
-	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
-	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0ea97 // sdot v23.4s, v20.16b, v16.4b[3]
-	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc00db4 // ldr q20, [x13, #48]
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
-	WORD $0x4e35cee9 // fmla v9.4s, v23.4s, v21.4s
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
-	WORD $0x4e35cecd // fmla v13.4s, v22.4s, v21.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3d8001d0 // str q16, [x14]
+	WORD $0x3d8005d1 // str q17, [x14, #16]
+	WORD $0x3d8009d2 // str q18, [x14, #32]
+	WORD $0x3d800dd3 // str q19, [x14, #48]
+	WORD $0x3d8011d0 // str q16, [x14, #64]
+	WORD $0x3d8015d1 // str q17, [x14, #80]
+	WORD $0x3d8019d2 // str q18, [x14, #96]
+	WORD $0x3d801dd3 // str q19, [x14, #112]
+	WORD $0x3d8021d0 // str q16, [x14, #128]
+	WORD $0x3d8025d1 // str q17, [x14, #144]
+	WORD $0x3d8029d2 // str q18, [x14, #160]
+	WORD $0x3d802dd3 // str q19, [x14, #176]
+	WORD $0x3d8031d0 // str q16, [x14, #192]
+	WORD $0x3d8035d1 // str q17, [x14, #208]
+	WORD $0x3d8039d2 // str q18, [x14, #224]
+	WORD $0x3d803dd3 // str q19, [x14, #240]
+	WORD $0x3d8041d0 // str q16, [x14, #256]
+	WORD $0x3d8045d1 // str q17, [x14, #272]
+	WORD $0x3d8049d2 // str q18, [x14, #288]
+	WORD $0x3d804dd3 // str q19, [x14, #304]
+	WORD $0x3d8051d0 // str q16, [x14, #320]
+	WORD $0x3d8055d1 // str q17, [x14, #336]
+	WORD $0x3d8059d2 // str q18, [x14, #352]
+	WORD $0x3d805dd3 // str q19, [x14, #368]
+	WORD $0x3d8061d0 // str q16, [x14, #384]
+	WORD $0x3d8065d1 // str q17, [x14, #400]
+	WORD $0x3d8069d2 // str q18, [x14, #416]
+	WORD $0x3d806dd3 // str q19, [x14, #432]
+	WORD $0x3d8071d0 // str q16, [x14, #448]
+	WORD $0x3d8075d1 // str q17, [x14, #464]
+	WORD $0x3d8079d2 // str q18, [x14, #480]
+	WORD $0x3d807dd3 // str q19, [x14, #496]
+	WORD $0x3dc00191 // ldr q17, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
 	WORD $0x3dc00993 // ldr q19, [x12, #32]
 	ADD $48, R12
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
 	WORD $0x3dc00054 // ldr q20, [x2]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8ee295 // sdot v21.4s, v20.16b, v14.4b[0]
-	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
+	WORD $0x4f91e295 // sdot v21.4s, v20.16b, v17.4b[0]
+	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
 	WORD $0x3dc01054 // ldr q20, [x2, #64]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faee295 // sdot v21.4s, v20.16b, v14.4b[1]
-	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
+	WORD $0x4fb1e295 // sdot v21.4s, v20.16b, v17.4b[1]
+	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
 	WORD $0x3dc02054 // ldr q20, [x2, #128]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8eea95 // sdot v21.4s, v20.16b, v14.4b[2]
-	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
+	WORD $0x4f91ea95 // sdot v21.4s, v20.16b, v17.4b[2]
+	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
 	WORD $0x3dc03054 // ldr q20, [x2, #192]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faeea95 // sdot v21.4s, v20.16b, v14.4b[3]
-	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
+	WORD $0x4fb1ea95 // sdot v21.4s, v20.16b, v17.4b[3]
+	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
 	WORD $0x3dc04054 // ldr q20, [x2, #256]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fe295 // sdot v21.4s, v20.16b, v15.4b[0]
-	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
+	WORD $0x4f90e295 // sdot v21.4s, v20.16b, v16.4b[0]
+	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
 	WORD $0x3dc05054 // ldr q20, [x2, #320]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafe295 // sdot v21.4s, v20.16b, v15.4b[1]
-	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
+	WORD $0x4fb0e295 // sdot v21.4s, v20.16b, v16.4b[1]
+	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
 	WORD $0x3dc06054 // ldr q20, [x2, #384]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fea95 // sdot v21.4s, v20.16b, v15.4b[2]
-	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
+	WORD $0x4f90ea95 // sdot v21.4s, v20.16b, v16.4b[2]
+	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
 	WORD $0x3dc07054 // ldr q20, [x2, #448]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafea95 // sdot v21.4s, v20.16b, v15.4b[3]
-	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc011b4 // ldr q20, [x13, #64]
+	WORD $0x4fb0ea95 // sdot v21.4s, v20.16b, v16.4b[3]
+	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
+	WORD $0x3dc001d4 // ldr q20, [x14]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
+	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
 	WORD $0x4e37cea6 // fmla v6.4s, v21.4s, v23.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
+	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
 	WORD $0x4e37ceca // fmla v10.4s, v22.4s, v23.4s
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e97 // orr v23.16b, v20.16b, v20.16b
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
 	WORD $0x3dc00454 // ldr q20, [x2, #16]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8ee297 // sdot v23.4s, v20.16b, v14.4b[0]
-	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
+	WORD $0x4f91e297 // sdot v23.4s, v20.16b, v17.4b[0]
+	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
 	WORD $0x3dc01454 // ldr q20, [x2, #80]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faee297 // sdot v23.4s, v20.16b, v14.4b[1]
-	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
+	WORD $0x4fb1e297 // sdot v23.4s, v20.16b, v17.4b[1]
+	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
 	WORD $0x3dc02454 // ldr q20, [x2, #144]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8eea97 // sdot v23.4s, v20.16b, v14.4b[2]
-	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
+	WORD $0x4f91ea97 // sdot v23.4s, v20.16b, v17.4b[2]
+	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
 	WORD $0x3dc03454 // ldr q20, [x2, #208]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faeea97 // sdot v23.4s, v20.16b, v14.4b[3]
-	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
+	WORD $0x4fb1ea97 // sdot v23.4s, v20.16b, v17.4b[3]
+	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
 	WORD $0x3dc04454 // ldr q20, [x2, #272]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fe297 // sdot v23.4s, v20.16b, v15.4b[0]
-	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
+	WORD $0x4f90e297 // sdot v23.4s, v20.16b, v16.4b[0]
+	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
 	WORD $0x3dc05454 // ldr q20, [x2, #336]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafe297 // sdot v23.4s, v20.16b, v15.4b[1]
-	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
+	WORD $0x4fb0e297 // sdot v23.4s, v20.16b, v16.4b[1]
+	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
 	WORD $0x3dc06454 // ldr q20, [x2, #400]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fea97 // sdot v23.4s, v20.16b, v15.4b[2]
-	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
+	WORD $0x4f90ea97 // sdot v23.4s, v20.16b, v16.4b[2]
+	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
 	WORD $0x3dc07454 // ldr q20, [x2, #464]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafea97 // sdot v23.4s, v20.16b, v15.4b[3]
-	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc015b4 // ldr q20, [x13, #80]
+	WORD $0x4fb0ea97 // sdot v23.4s, v20.16b, v16.4b[3]
+	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
+	WORD $0x3dc005d4 // ldr q20, [x14, #16]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
+	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
 	WORD $0x4e35cee7 // fmla v7.4s, v23.4s, v21.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
+	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cecb // fmla v11.4s, v22.4s, v21.4s
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
 	WORD $0x3dc00854 // ldr q20, [x2, #32]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8ee295 // sdot v21.4s, v20.16b, v14.4b[0]
-	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
+	WORD $0x4f91e295 // sdot v21.4s, v20.16b, v17.4b[0]
+	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
 	WORD $0x3dc01854 // ldr q20, [x2, #96]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faee295 // sdot v21.4s, v20.16b, v14.4b[1]
-	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
+	WORD $0x4fb1e295 // sdot v21.4s, v20.16b, v17.4b[1]
+	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
 	WORD $0x3dc02854 // ldr q20, [x2, #160]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8eea95 // sdot v21.4s, v20.16b, v14.4b[2]
-	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
+	WORD $0x4f91ea95 // sdot v21.4s, v20.16b, v17.4b[2]
+	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
 	WORD $0x3dc03854 // ldr q20, [x2, #224]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faeea95 // sdot v21.4s, v20.16b, v14.4b[3]
-	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
+	WORD $0x4fb1ea95 // sdot v21.4s, v20.16b, v17.4b[3]
+	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
 	WORD $0x3dc04854 // ldr q20, [x2, #288]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fe295 // sdot v21.4s, v20.16b, v15.4b[0]
-	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
+	WORD $0x4f90e295 // sdot v21.4s, v20.16b, v16.4b[0]
+	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
 	WORD $0x3dc05854 // ldr q20, [x2, #352]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafe295 // sdot v21.4s, v20.16b, v15.4b[1]
-	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
+	WORD $0x4fb0e295 // sdot v21.4s, v20.16b, v16.4b[1]
+	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
 	WORD $0x3dc06854 // ldr q20, [x2, #416]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fea95 // sdot v21.4s, v20.16b, v15.4b[2]
-	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
+	WORD $0x4f90ea95 // sdot v21.4s, v20.16b, v16.4b[2]
+	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
 	WORD $0x3dc07854 // ldr q20, [x2, #480]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafea95 // sdot v21.4s, v20.16b, v15.4b[3]
-	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc019b4 // ldr q20, [x13, #96]
+	WORD $0x4fb0ea95 // sdot v21.4s, v20.16b, v16.4b[3]
+	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
+	WORD $0x3dc009d4 // ldr q20, [x14, #32]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
+	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
 	WORD $0x4e37cea8 // fmla v8.4s, v21.4s, v23.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
+	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
 	WORD $0x4e37cecc // fmla v12.4s, v22.4s, v23.4s
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e97 // orr v23.16b, v20.16b, v20.16b
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
 	WORD $0x3dc00c54 // ldr q20, [x2, #48]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8ee297 // sdot v23.4s, v20.16b, v14.4b[0]
-	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
+	WORD $0x4f91e297 // sdot v23.4s, v20.16b, v17.4b[0]
+	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
 	WORD $0x3dc01c54 // ldr q20, [x2, #112]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faee297 // sdot v23.4s, v20.16b, v14.4b[1]
-	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
+	WORD $0x4fb1e297 // sdot v23.4s, v20.16b, v17.4b[1]
+	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
 	WORD $0x3dc02c54 // ldr q20, [x2, #176]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8eea97 // sdot v23.4s, v20.16b, v14.4b[2]
-	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
+	WORD $0x4f91ea97 // sdot v23.4s, v20.16b, v17.4b[2]
+	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
 	WORD $0x3dc03c54 // ldr q20, [x2, #240]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faeea97 // sdot v23.4s, v20.16b, v14.4b[3]
-	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
+	WORD $0x4fb1ea97 // sdot v23.4s, v20.16b, v17.4b[3]
+	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
 	WORD $0x3dc04c54 // ldr q20, [x2, #304]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fe297 // sdot v23.4s, v20.16b, v15.4b[0]
-	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
+	WORD $0x4f90e297 // sdot v23.4s, v20.16b, v16.4b[0]
+	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
 	WORD $0x3dc05c54 // ldr q20, [x2, #368]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafe297 // sdot v23.4s, v20.16b, v15.4b[1]
-	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
+	WORD $0x4fb0e297 // sdot v23.4s, v20.16b, v16.4b[1]
+	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
 	WORD $0x3dc06c54 // ldr q20, [x2, #432]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fea97 // sdot v23.4s, v20.16b, v15.4b[2]
-	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
+	WORD $0x4f90ea97 // sdot v23.4s, v20.16b, v16.4b[2]
+	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
 	WORD $0x3dc07c54 // ldr q20, [x2, #496]
-	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafea97 // sdot v23.4s, v20.16b, v15.4b[3]
-	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc01db4 // ldr q20, [x13, #112]
+	WORD $0x4fb0ea97 // sdot v23.4s, v20.16b, v16.4b[3]
+	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
+	WORD $0x3dc00dd4 // ldr q20, [x14, #48]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
+	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
 	WORD $0x4e35cee9 // fmla v9.4s, v23.4s, v21.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
+	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cecd // fmla v13.4s, v22.4s, v21.4s
-	WORD $0x3dc00171 // ldr q17, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00973 // ldr q19, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
 	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005b1 // ldr q17, [x13, #16]
+	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	ADD $48, R13
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
 	WORD $0x3dc00054 // ldr q20, [x2]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91e295 // sdot v21.4s, v20.16b, v17.4b[0]
-	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
+	WORD $0x4f8ee295 // sdot v21.4s, v20.16b, v14.4b[0]
+	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
 	WORD $0x3dc01054 // ldr q20, [x2, #64]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1e295 // sdot v21.4s, v20.16b, v17.4b[1]
-	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
+	WORD $0x4faee295 // sdot v21.4s, v20.16b, v14.4b[1]
+	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
 	WORD $0x3dc02054 // ldr q20, [x2, #128]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91ea95 // sdot v21.4s, v20.16b, v17.4b[2]
-	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
+	WORD $0x4f8eea95 // sdot v21.4s, v20.16b, v14.4b[2]
+	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
 	WORD $0x3dc03054 // ldr q20, [x2, #192]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1ea95 // sdot v21.4s, v20.16b, v17.4b[3]
-	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
+	WORD $0x4faeea95 // sdot v21.4s, v20.16b, v14.4b[3]
+	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
 	WORD $0x3dc04054 // ldr q20, [x2, #256]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90e295 // sdot v21.4s, v20.16b, v16.4b[0]
-	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
+	WORD $0x4f8fe295 // sdot v21.4s, v20.16b, v15.4b[0]
+	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
 	WORD $0x3dc05054 // ldr q20, [x2, #320]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0e295 // sdot v21.4s, v20.16b, v16.4b[1]
-	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
+	WORD $0x4fafe295 // sdot v21.4s, v20.16b, v15.4b[1]
+	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
 	WORD $0x3dc06054 // ldr q20, [x2, #384]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90ea95 // sdot v21.4s, v20.16b, v16.4b[2]
-	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
+	WORD $0x4f8fea95 // sdot v21.4s, v20.16b, v15.4b[2]
+	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
 	WORD $0x3dc07054 // ldr q20, [x2, #448]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0ea95 // sdot v21.4s, v20.16b, v16.4b[3]
-	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc021b4 // ldr q20, [x13, #128]
+	WORD $0x4fafea95 // sdot v21.4s, v20.16b, v15.4b[3]
+	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
+	WORD $0x3dc011d4 // ldr q20, [x14, #64]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
+	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
 	WORD $0x4e37cea6 // fmla v6.4s, v21.4s, v23.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
+	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
 	WORD $0x4e37ceca // fmla v10.4s, v22.4s, v23.4s
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e97 // orr v23.16b, v20.16b, v20.16b
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
 	WORD $0x3dc00454 // ldr q20, [x2, #16]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91e297 // sdot v23.4s, v20.16b, v17.4b[0]
-	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
+	WORD $0x4f8ee297 // sdot v23.4s, v20.16b, v14.4b[0]
+	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
 	WORD $0x3dc01454 // ldr q20, [x2, #80]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1e297 // sdot v23.4s, v20.16b, v17.4b[1]
-	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
+	WORD $0x4faee297 // sdot v23.4s, v20.16b, v14.4b[1]
+	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
 	WORD $0x3dc02454 // ldr q20, [x2, #144]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91ea97 // sdot v23.4s, v20.16b, v17.4b[2]
-	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
+	WORD $0x4f8eea97 // sdot v23.4s, v20.16b, v14.4b[2]
+	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
 	WORD $0x3dc03454 // ldr q20, [x2, #208]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1ea97 // sdot v23.4s, v20.16b, v17.4b[3]
-	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
+	WORD $0x4faeea97 // sdot v23.4s, v20.16b, v14.4b[3]
+	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
 	WORD $0x3dc04454 // ldr q20, [x2, #272]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90e297 // sdot v23.4s, v20.16b, v16.4b[0]
-	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
+	WORD $0x4f8fe297 // sdot v23.4s, v20.16b, v15.4b[0]
+	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
 	WORD $0x3dc05454 // ldr q20, [x2, #336]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0e297 // sdot v23.4s, v20.16b, v16.4b[1]
-	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
+	WORD $0x4fafe297 // sdot v23.4s, v20.16b, v15.4b[1]
+	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
 	WORD $0x3dc06454 // ldr q20, [x2, #400]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90ea97 // sdot v23.4s, v20.16b, v16.4b[2]
-	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
+	WORD $0x4f8fea97 // sdot v23.4s, v20.16b, v15.4b[2]
+	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
 	WORD $0x3dc07454 // ldr q20, [x2, #464]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0ea97 // sdot v23.4s, v20.16b, v16.4b[3]
-	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc025b4 // ldr q20, [x13, #144]
+	WORD $0x4fafea97 // sdot v23.4s, v20.16b, v15.4b[3]
+	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
+	WORD $0x3dc015d4 // ldr q20, [x14, #80]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
+	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cee7 // fmla v7.4s, v23.4s, v21.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
+	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
 	WORD $0x4e35cecb // fmla v11.4s, v22.4s, v21.4s
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
 	WORD $0x3dc00854 // ldr q20, [x2, #32]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91e295 // sdot v21.4s, v20.16b, v17.4b[0]
-	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
+	WORD $0x4f8ee295 // sdot v21.4s, v20.16b, v14.4b[0]
+	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
 	WORD $0x3dc01854 // ldr q20, [x2, #96]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1e295 // sdot v21.4s, v20.16b, v17.4b[1]
-	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
+	WORD $0x4faee295 // sdot v21.4s, v20.16b, v14.4b[1]
+	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
 	WORD $0x3dc02854 // ldr q20, [x2, #160]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91ea95 // sdot v21.4s, v20.16b, v17.4b[2]
-	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
+	WORD $0x4f8eea95 // sdot v21.4s, v20.16b, v14.4b[2]
+	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
 	WORD $0x3dc03854 // ldr q20, [x2, #224]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1ea95 // sdot v21.4s, v20.16b, v17.4b[3]
-	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
+	WORD $0x4faeea95 // sdot v21.4s, v20.16b, v14.4b[3]
+	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
 	WORD $0x3dc04854 // ldr q20, [x2, #288]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90e295 // sdot v21.4s, v20.16b, v16.4b[0]
-	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
+	WORD $0x4f8fe295 // sdot v21.4s, v20.16b, v15.4b[0]
+	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
 	WORD $0x3dc05854 // ldr q20, [x2, #352]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0e295 // sdot v21.4s, v20.16b, v16.4b[1]
-	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
+	WORD $0x4fafe295 // sdot v21.4s, v20.16b, v15.4b[1]
+	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
 	WORD $0x3dc06854 // ldr q20, [x2, #416]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90ea95 // sdot v21.4s, v20.16b, v16.4b[2]
-	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
+	WORD $0x4f8fea95 // sdot v21.4s, v20.16b, v15.4b[2]
+	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
 	WORD $0x3dc07854 // ldr q20, [x2, #480]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0ea95 // sdot v21.4s, v20.16b, v16.4b[3]
-	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc029b4 // ldr q20, [x13, #160]
+	WORD $0x4fafea95 // sdot v21.4s, v20.16b, v15.4b[3]
+	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
+	WORD $0x3dc019d4 // ldr q20, [x14, #96]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
+	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
 	WORD $0x4e37cea8 // fmla v8.4s, v21.4s, v23.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
+	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
 	WORD $0x4e37cecc // fmla v12.4s, v22.4s, v23.4s
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e97 // orr v23.16b, v20.16b, v20.16b
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
 	WORD $0x3dc00c54 // ldr q20, [x2, #48]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91e297 // sdot v23.4s, v20.16b, v17.4b[0]
-	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
+	WORD $0x4f8ee297 // sdot v23.4s, v20.16b, v14.4b[0]
+	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
 	WORD $0x3dc01c54 // ldr q20, [x2, #112]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1e297 // sdot v23.4s, v20.16b, v17.4b[1]
-	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
+	WORD $0x4faee297 // sdot v23.4s, v20.16b, v14.4b[1]
+	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
 	WORD $0x3dc02c54 // ldr q20, [x2, #176]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f91ea97 // sdot v23.4s, v20.16b, v17.4b[2]
-	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
+	WORD $0x4f8eea97 // sdot v23.4s, v20.16b, v14.4b[2]
+	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
 	WORD $0x3dc03c54 // ldr q20, [x2, #240]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb1ea97 // sdot v23.4s, v20.16b, v17.4b[3]
-	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
+	WORD $0x4faeea97 // sdot v23.4s, v20.16b, v14.4b[3]
+	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
 	WORD $0x3dc04c54 // ldr q20, [x2, #304]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90e297 // sdot v23.4s, v20.16b, v16.4b[0]
-	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
+	WORD $0x4f8fe297 // sdot v23.4s, v20.16b, v15.4b[0]
+	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
 	WORD $0x3dc05c54 // ldr q20, [x2, #368]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0e297 // sdot v23.4s, v20.16b, v16.4b[1]
-	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
+	WORD $0x4fafe297 // sdot v23.4s, v20.16b, v15.4b[1]
+	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
 	WORD $0x3dc06c54 // ldr q20, [x2, #432]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f90ea97 // sdot v23.4s, v20.16b, v16.4b[2]
-	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
+	WORD $0x4f8fea97 // sdot v23.4s, v20.16b, v15.4b[2]
+	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
 	WORD $0x3dc07c54 // ldr q20, [x2, #496]
-	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
+	WORD $0x4e209e94 // mul v20.16b, v20.16b, v0.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fb0ea97 // sdot v23.4s, v20.16b, v16.4b[3]
-	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc02db4 // ldr q20, [x13, #176]
+	WORD $0x4fafea97 // sdot v23.4s, v20.16b, v15.4b[3]
+	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
+	WORD $0x3dc01dd4 // ldr q20, [x14, #112]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
+	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cee9 // fmla v9.4s, v23.4s, v21.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
+	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
 	WORD $0x4e35cecd // fmla v13.4s, v22.4s, v21.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x3dc00191 // ldr q17, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
 	WORD $0x3dc00993 // ldr q19, [x12, #32]
 	ADD $48, R12
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
 	WORD $0x3dc00054 // ldr q20, [x2]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8ee295 // sdot v21.4s, v20.16b, v14.4b[0]
-	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
+	WORD $0x4f91e295 // sdot v21.4s, v20.16b, v17.4b[0]
+	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
 	WORD $0x3dc01054 // ldr q20, [x2, #64]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faee295 // sdot v21.4s, v20.16b, v14.4b[1]
-	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
+	WORD $0x4fb1e295 // sdot v21.4s, v20.16b, v17.4b[1]
+	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
 	WORD $0x3dc02054 // ldr q20, [x2, #128]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8eea95 // sdot v21.4s, v20.16b, v14.4b[2]
-	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
+	WORD $0x4f91ea95 // sdot v21.4s, v20.16b, v17.4b[2]
+	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
 	WORD $0x3dc03054 // ldr q20, [x2, #192]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faeea95 // sdot v21.4s, v20.16b, v14.4b[3]
-	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
+	WORD $0x4fb1ea95 // sdot v21.4s, v20.16b, v17.4b[3]
+	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
 	WORD $0x3dc04054 // ldr q20, [x2, #256]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fe295 // sdot v21.4s, v20.16b, v15.4b[0]
-	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
+	WORD $0x4f90e295 // sdot v21.4s, v20.16b, v16.4b[0]
+	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
 	WORD $0x3dc05054 // ldr q20, [x2, #320]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafe295 // sdot v21.4s, v20.16b, v15.4b[1]
-	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
+	WORD $0x4fb0e295 // sdot v21.4s, v20.16b, v16.4b[1]
+	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
 	WORD $0x3dc06054 // ldr q20, [x2, #384]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fea95 // sdot v21.4s, v20.16b, v15.4b[2]
-	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
+	WORD $0x4f90ea95 // sdot v21.4s, v20.16b, v16.4b[2]
+	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
 	WORD $0x3dc07054 // ldr q20, [x2, #448]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafea95 // sdot v21.4s, v20.16b, v15.4b[3]
-	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc031b4 // ldr q20, [x13, #192]
+	WORD $0x4fb0ea95 // sdot v21.4s, v20.16b, v16.4b[3]
+	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
+	WORD $0x3dc021d4 // ldr q20, [x14, #128]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
+	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
 	WORD $0x4e37cea6 // fmla v6.4s, v21.4s, v23.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
+	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
 	WORD $0x4e37ceca // fmla v10.4s, v22.4s, v23.4s
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e97 // orr v23.16b, v20.16b, v20.16b
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
 	WORD $0x3dc00454 // ldr q20, [x2, #16]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8ee297 // sdot v23.4s, v20.16b, v14.4b[0]
-	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
+	WORD $0x4f91e297 // sdot v23.4s, v20.16b, v17.4b[0]
+	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
 	WORD $0x3dc01454 // ldr q20, [x2, #80]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faee297 // sdot v23.4s, v20.16b, v14.4b[1]
-	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
+	WORD $0x4fb1e297 // sdot v23.4s, v20.16b, v17.4b[1]
+	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
 	WORD $0x3dc02454 // ldr q20, [x2, #144]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8eea97 // sdot v23.4s, v20.16b, v14.4b[2]
-	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
+	WORD $0x4f91ea97 // sdot v23.4s, v20.16b, v17.4b[2]
+	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
 	WORD $0x3dc03454 // ldr q20, [x2, #208]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faeea97 // sdot v23.4s, v20.16b, v14.4b[3]
-	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
+	WORD $0x4fb1ea97 // sdot v23.4s, v20.16b, v17.4b[3]
+	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
 	WORD $0x3dc04454 // ldr q20, [x2, #272]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fe297 // sdot v23.4s, v20.16b, v15.4b[0]
-	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
+	WORD $0x4f90e297 // sdot v23.4s, v20.16b, v16.4b[0]
+	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
 	WORD $0x3dc05454 // ldr q20, [x2, #336]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafe297 // sdot v23.4s, v20.16b, v15.4b[1]
-	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
+	WORD $0x4fb0e297 // sdot v23.4s, v20.16b, v16.4b[1]
+	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
 	WORD $0x3dc06454 // ldr q20, [x2, #400]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fea97 // sdot v23.4s, v20.16b, v15.4b[2]
-	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
+	WORD $0x4f90ea97 // sdot v23.4s, v20.16b, v16.4b[2]
+	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
 	WORD $0x3dc07454 // ldr q20, [x2, #464]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafea97 // sdot v23.4s, v20.16b, v15.4b[3]
-	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc035b4 // ldr q20, [x13, #208]
+	WORD $0x4fb0ea97 // sdot v23.4s, v20.16b, v16.4b[3]
+	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
+	WORD $0x3dc025d4 // ldr q20, [x14, #144]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
+	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
 	WORD $0x4e35cee7 // fmla v7.4s, v23.4s, v21.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
+	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cecb // fmla v11.4s, v22.4s, v21.4s
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
 	WORD $0x3dc00854 // ldr q20, [x2, #32]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8ee295 // sdot v21.4s, v20.16b, v14.4b[0]
-	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
+	WORD $0x4f91e295 // sdot v21.4s, v20.16b, v17.4b[0]
+	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
 	WORD $0x3dc01854 // ldr q20, [x2, #96]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faee295 // sdot v21.4s, v20.16b, v14.4b[1]
-	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
+	WORD $0x4fb1e295 // sdot v21.4s, v20.16b, v17.4b[1]
+	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
 	WORD $0x3dc02854 // ldr q20, [x2, #160]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8eea95 // sdot v21.4s, v20.16b, v14.4b[2]
-	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
+	WORD $0x4f91ea95 // sdot v21.4s, v20.16b, v17.4b[2]
+	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
 	WORD $0x3dc03854 // ldr q20, [x2, #224]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faeea95 // sdot v21.4s, v20.16b, v14.4b[3]
-	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
+	WORD $0x4fb1ea95 // sdot v21.4s, v20.16b, v17.4b[3]
+	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
 	WORD $0x3dc04854 // ldr q20, [x2, #288]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fe295 // sdot v21.4s, v20.16b, v15.4b[0]
-	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
+	WORD $0x4f90e295 // sdot v21.4s, v20.16b, v16.4b[0]
+	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
 	WORD $0x3dc05854 // ldr q20, [x2, #352]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafe295 // sdot v21.4s, v20.16b, v15.4b[1]
-	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
+	WORD $0x4fb0e295 // sdot v21.4s, v20.16b, v16.4b[1]
+	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
 	WORD $0x3dc06854 // ldr q20, [x2, #416]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fea95 // sdot v21.4s, v20.16b, v15.4b[2]
-	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
+	WORD $0x4f90ea95 // sdot v21.4s, v20.16b, v16.4b[2]
+	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
 	WORD $0x3dc07854 // ldr q20, [x2, #480]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafea95 // sdot v21.4s, v20.16b, v15.4b[3]
-	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc039b4 // ldr q20, [x13, #224]
+	WORD $0x4fb0ea95 // sdot v21.4s, v20.16b, v16.4b[3]
+	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
+	WORD $0x3dc029d4 // ldr q20, [x14, #160]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
+	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
 	WORD $0x4e37cea8 // fmla v8.4s, v21.4s, v23.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
+	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
 	WORD $0x4e37cecc // fmla v12.4s, v22.4s, v23.4s
-	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e97 // orr v23.16b, v20.16b, v20.16b
-	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
 	WORD $0x3dc00c54 // ldr q20, [x2, #48]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8ee297 // sdot v23.4s, v20.16b, v14.4b[0]
-	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
+	WORD $0x4f91e297 // sdot v23.4s, v20.16b, v17.4b[0]
+	WORD $0x4f8fe296 // sdot v22.4s, v20.16b, v15.4b[0]
 	WORD $0x3dc01c54 // ldr q20, [x2, #112]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faee297 // sdot v23.4s, v20.16b, v14.4b[1]
-	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
+	WORD $0x4fb1e297 // sdot v23.4s, v20.16b, v17.4b[1]
+	WORD $0x4fafe296 // sdot v22.4s, v20.16b, v15.4b[1]
 	WORD $0x3dc02c54 // ldr q20, [x2, #176]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8eea97 // sdot v23.4s, v20.16b, v14.4b[2]
-	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
+	WORD $0x4f91ea97 // sdot v23.4s, v20.16b, v17.4b[2]
+	WORD $0x4f8fea96 // sdot v22.4s, v20.16b, v15.4b[2]
 	WORD $0x3dc03c54 // ldr q20, [x2, #240]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4faeea97 // sdot v23.4s, v20.16b, v14.4b[3]
-	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
+	WORD $0x4fb1ea97 // sdot v23.4s, v20.16b, v17.4b[3]
+	WORD $0x4fafea96 // sdot v22.4s, v20.16b, v15.4b[3]
 	WORD $0x3dc04c54 // ldr q20, [x2, #304]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fe297 // sdot v23.4s, v20.16b, v15.4b[0]
-	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
+	WORD $0x4f90e297 // sdot v23.4s, v20.16b, v16.4b[0]
+	WORD $0x4f8ee296 // sdot v22.4s, v20.16b, v14.4b[0]
 	WORD $0x3dc05c54 // ldr q20, [x2, #368]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafe297 // sdot v23.4s, v20.16b, v15.4b[1]
-	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
+	WORD $0x4fb0e297 // sdot v23.4s, v20.16b, v16.4b[1]
+	WORD $0x4faee296 // sdot v22.4s, v20.16b, v14.4b[1]
 	WORD $0x3dc06c54 // ldr q20, [x2, #432]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4f8fea97 // sdot v23.4s, v20.16b, v15.4b[2]
-	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
+	WORD $0x4f90ea97 // sdot v23.4s, v20.16b, v16.4b[2]
+	WORD $0x4f8eea96 // sdot v22.4s, v20.16b, v14.4b[2]
 	WORD $0x3dc07c54 // ldr q20, [x2, #496]
-	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x4e219e94 // mul v20.16b, v20.16b, v1.16b
 	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
 	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
 	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
-	WORD $0x4fafea97 // sdot v23.4s, v20.16b, v15.4b[3]
-	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc03db4 // ldr q20, [x13, #240]
+	WORD $0x4fb0ea97 // sdot v23.4s, v20.16b, v16.4b[3]
+	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
+	WORD $0x3dc02dd4 // ldr q20, [x14, #176]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
+	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
 	WORD $0x4e35cee9 // fmla v9.4s, v23.4s, v21.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
+	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cecd // fmla v13.4s, v22.4s, v21.4s
-	WORD $0x3dc00171 // ldr q17, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00973 // ldr q19, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
 	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005b1 // ldr q17, [x13, #16]
+	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	ADD $48, R13
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
+	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
+	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
+	WORD $0x3dc00054 // ldr q20, [x2]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8ee295 // sdot v21.4s, v20.16b, v14.4b[0]
+	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
+	WORD $0x3dc01054 // ldr q20, [x2, #64]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4faee295 // sdot v21.4s, v20.16b, v14.4b[1]
+	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
+	WORD $0x3dc02054 // ldr q20, [x2, #128]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8eea95 // sdot v21.4s, v20.16b, v14.4b[2]
+	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
+	WORD $0x3dc03054 // ldr q20, [x2, #192]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4faeea95 // sdot v21.4s, v20.16b, v14.4b[3]
+	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
+	WORD $0x3dc04054 // ldr q20, [x2, #256]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8fe295 // sdot v21.4s, v20.16b, v15.4b[0]
+	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
+	WORD $0x3dc05054 // ldr q20, [x2, #320]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4fafe295 // sdot v21.4s, v20.16b, v15.4b[1]
+	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
+	WORD $0x3dc06054 // ldr q20, [x2, #384]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8fea95 // sdot v21.4s, v20.16b, v15.4b[2]
+	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
+	WORD $0x3dc07054 // ldr q20, [x2, #448]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4fafea95 // sdot v21.4s, v20.16b, v15.4b[3]
+	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
+	WORD $0x3dc031d4 // ldr q20, [x14, #192]
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
+	WORD $0x4e37cea6 // fmla v6.4s, v21.4s, v23.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
+	WORD $0x4e37ceca // fmla v10.4s, v22.4s, v23.4s
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
+	WORD $0x4eb41e97 // orr v23.16b, v20.16b, v20.16b
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
+	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
+	WORD $0x3dc00454 // ldr q20, [x2, #16]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8ee297 // sdot v23.4s, v20.16b, v14.4b[0]
+	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
+	WORD $0x3dc01454 // ldr q20, [x2, #80]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4faee297 // sdot v23.4s, v20.16b, v14.4b[1]
+	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
+	WORD $0x3dc02454 // ldr q20, [x2, #144]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8eea97 // sdot v23.4s, v20.16b, v14.4b[2]
+	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
+	WORD $0x3dc03454 // ldr q20, [x2, #208]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4faeea97 // sdot v23.4s, v20.16b, v14.4b[3]
+	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
+	WORD $0x3dc04454 // ldr q20, [x2, #272]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8fe297 // sdot v23.4s, v20.16b, v15.4b[0]
+	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
+	WORD $0x3dc05454 // ldr q20, [x2, #336]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4fafe297 // sdot v23.4s, v20.16b, v15.4b[1]
+	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
+	WORD $0x3dc06454 // ldr q20, [x2, #400]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8fea97 // sdot v23.4s, v20.16b, v15.4b[2]
+	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
+	WORD $0x3dc07454 // ldr q20, [x2, #464]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4fafea97 // sdot v23.4s, v20.16b, v15.4b[3]
+	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
+	WORD $0x3dc035d4 // ldr q20, [x14, #208]
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
+	WORD $0x4e35cee7 // fmla v7.4s, v23.4s, v21.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
+	WORD $0x4e35cecb // fmla v11.4s, v22.4s, v21.4s
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
+	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
+	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
+	WORD $0x3dc00854 // ldr q20, [x2, #32]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8ee295 // sdot v21.4s, v20.16b, v14.4b[0]
+	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
+	WORD $0x3dc01854 // ldr q20, [x2, #96]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4faee295 // sdot v21.4s, v20.16b, v14.4b[1]
+	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
+	WORD $0x3dc02854 // ldr q20, [x2, #160]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8eea95 // sdot v21.4s, v20.16b, v14.4b[2]
+	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
+	WORD $0x3dc03854 // ldr q20, [x2, #224]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4faeea95 // sdot v21.4s, v20.16b, v14.4b[3]
+	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
+	WORD $0x3dc04854 // ldr q20, [x2, #288]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8fe295 // sdot v21.4s, v20.16b, v15.4b[0]
+	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
+	WORD $0x3dc05854 // ldr q20, [x2, #352]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4fafe295 // sdot v21.4s, v20.16b, v15.4b[1]
+	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
+	WORD $0x3dc06854 // ldr q20, [x2, #416]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8fea95 // sdot v21.4s, v20.16b, v15.4b[2]
+	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
+	WORD $0x3dc07854 // ldr q20, [x2, #480]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e97 // cmhs v23.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e378694 // add v20.16b, v20.16b, v23.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4fafea95 // sdot v21.4s, v20.16b, v15.4b[3]
+	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
+	WORD $0x3dc039d4 // ldr q20, [x14, #224]
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
+	WORD $0x4e37cea8 // fmla v8.4s, v21.4s, v23.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
+	WORD $0x4e37cecc // fmla v12.4s, v22.4s, v23.4s
+	WORD $0x4e140654 // dup v20.4s, v18.s[2]
+	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
+	WORD $0x4eb41e97 // orr v23.16b, v20.16b, v20.16b
+	WORD $0x4e140674 // dup v20.4s, v19.s[2]
+	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
+	WORD $0x4eb41e96 // orr v22.16b, v20.16b, v20.16b
+	WORD $0x3dc00c54 // ldr q20, [x2, #48]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8ee297 // sdot v23.4s, v20.16b, v14.4b[0]
+	WORD $0x4f90e296 // sdot v22.4s, v20.16b, v16.4b[0]
+	WORD $0x3dc01c54 // ldr q20, [x2, #112]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4faee297 // sdot v23.4s, v20.16b, v14.4b[1]
+	WORD $0x4fb0e296 // sdot v22.4s, v20.16b, v16.4b[1]
+	WORD $0x3dc02c54 // ldr q20, [x2, #176]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8eea97 // sdot v23.4s, v20.16b, v14.4b[2]
+	WORD $0x4f90ea96 // sdot v22.4s, v20.16b, v16.4b[2]
+	WORD $0x3dc03c54 // ldr q20, [x2, #240]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4faeea97 // sdot v23.4s, v20.16b, v14.4b[3]
+	WORD $0x4fb0ea96 // sdot v22.4s, v20.16b, v16.4b[3]
+	WORD $0x3dc04c54 // ldr q20, [x2, #304]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8fe297 // sdot v23.4s, v20.16b, v15.4b[0]
+	WORD $0x4f91e296 // sdot v22.4s, v20.16b, v17.4b[0]
+	WORD $0x3dc05c54 // ldr q20, [x2, #368]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4fafe297 // sdot v23.4s, v20.16b, v15.4b[1]
+	WORD $0x4fb1e296 // sdot v22.4s, v20.16b, v17.4b[1]
+	WORD $0x3dc06c54 // ldr q20, [x2, #432]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4f8fea97 // sdot v23.4s, v20.16b, v15.4b[2]
+	WORD $0x4f91ea96 // sdot v22.4s, v20.16b, v17.4b[2]
+	WORD $0x3dc07c54 // ldr q20, [x2, #496]
+	WORD $0x4e229e94 // mul v20.16b, v20.16b, v2.16b
+	WORD $0x6e243e95 // cmhs v21.16b, v20.16b, v4.16b
+	WORD $0x6e253e94 // cmhs v20.16b, v20.16b, v5.16b
+	WORD $0x4e358694 // add v20.16b, v20.16b, v21.16b
+	WORD $0x6e20ba94 // neg v20.16b, v20.16b
+	WORD $0x4fafea97 // sdot v23.4s, v20.16b, v15.4b[3]
+	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
+	WORD $0x3dc03dd4 // ldr q20, [x14, #240]
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
+	WORD $0x4e35cee9 // fmla v9.4s, v23.4s, v21.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
+	WORD $0x4e35cecd // fmla v13.4s, v22.4s, v21.4s
+	WORD $0x3dc00191 // ldr q17, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00993 // ldr q19, [x12, #32]
+	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
@@ -3413,7 +3451,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fb0ea95 // sdot v21.4s, v20.16b, v16.4b[3]
 	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc041b4 // ldr q20, [x13, #256]
+	WORD $0x3dc041d4 // ldr q20, [x14, #256]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
 	WORD $0x4e37cea6 // fmla v6.4s, v21.4s, v23.4s
@@ -3490,7 +3528,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fb0ea97 // sdot v23.4s, v20.16b, v16.4b[3]
 	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc045b4 // ldr q20, [x13, #272]
+	WORD $0x3dc045d4 // ldr q20, [x14, #272]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
 	WORD $0x4e35cee7 // fmla v7.4s, v23.4s, v21.4s
@@ -3567,7 +3605,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fb0ea95 // sdot v21.4s, v20.16b, v16.4b[3]
 	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc049b4 // ldr q20, [x13, #288]
+	WORD $0x3dc049d4 // ldr q20, [x14, #288]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
 	WORD $0x4e37cea8 // fmla v8.4s, v21.4s, v23.4s
@@ -3644,21 +3682,21 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fb0ea97 // sdot v23.4s, v20.16b, v16.4b[3]
 	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc04db4 // ldr q20, [x13, #304]
+	WORD $0x3dc04dd4 // ldr q20, [x14, #304]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
 	WORD $0x4e35cee9 // fmla v9.4s, v23.4s, v21.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cecd // fmla v13.4s, v22.4s, v21.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc00591 // ldr q17, [x12, #16]
-	WORD $0x3dc00993 // ldr q19, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005b1 // ldr q17, [x13, #16]
+	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
@@ -3725,7 +3763,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fafea95 // sdot v21.4s, v20.16b, v15.4b[3]
 	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc051b4 // ldr q20, [x13, #320]
+	WORD $0x3dc051d4 // ldr q20, [x14, #320]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
 	WORD $0x4e37cea6 // fmla v6.4s, v21.4s, v23.4s
@@ -3798,7 +3836,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fafea97 // sdot v23.4s, v20.16b, v15.4b[3]
 	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc055b4 // ldr q20, [x13, #336]
+	WORD $0x3dc055d4 // ldr q20, [x14, #336]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cee7 // fmla v7.4s, v23.4s, v21.4s
@@ -3871,7 +3909,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fafea95 // sdot v21.4s, v20.16b, v15.4b[3]
 	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc059b4 // ldr q20, [x13, #352]
+	WORD $0x3dc059d4 // ldr q20, [x14, #352]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
 	WORD $0x4e37cea8 // fmla v8.4s, v21.4s, v23.4s
@@ -3944,21 +3982,21 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fafea97 // sdot v23.4s, v20.16b, v15.4b[3]
 	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc05db4 // ldr q20, [x13, #368]
+	WORD $0x3dc05dd4 // ldr q20, [x14, #368]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cee9 // fmla v9.4s, v23.4s, v21.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
 	WORD $0x4e35cecd // fmla v13.4s, v22.4s, v21.4s
-	WORD $0x3dc00171 // ldr q17, [x11]
-	WORD $0x3dc00570 // ldr q16, [x11, #16]
-	WORD $0x3dc00973 // ldr q19, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018f // ldr q15, [x12]
-	WORD $0x3dc0058e // ldr q14, [x12, #16]
-	WORD $0x3dc00992 // ldr q18, [x12, #32]
+	WORD $0x3dc00191 // ldr q17, [x12]
+	WORD $0x3dc00590 // ldr q16, [x12, #16]
+	WORD $0x3dc00993 // ldr q19, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc005ae // ldr q14, [x13, #16]
+	WORD $0x3dc009b2 // ldr q18, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e140674 // dup v20.4s, v19.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
@@ -4029,7 +4067,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fb0ea95 // sdot v21.4s, v20.16b, v16.4b[3]
 	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc061b4 // ldr q20, [x13, #384]
+	WORD $0x3dc061d4 // ldr q20, [x14, #384]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
 	WORD $0x4e37cea6 // fmla v6.4s, v21.4s, v23.4s
@@ -4106,7 +4144,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fb0ea97 // sdot v23.4s, v20.16b, v16.4b[3]
 	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc065b4 // ldr q20, [x13, #400]
+	WORD $0x3dc065d4 // ldr q20, [x14, #400]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
 	WORD $0x4e35cee7 // fmla v7.4s, v23.4s, v21.4s
@@ -4183,7 +4221,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fb0ea95 // sdot v21.4s, v20.16b, v16.4b[3]
 	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc069b4 // ldr q20, [x13, #416]
+	WORD $0x3dc069d4 // ldr q20, [x14, #416]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f939297 // fmul v23.4s, v20.4s, v19.s[0]
 	WORD $0x4e37cea8 // fmla v8.4s, v21.4s, v23.4s
@@ -4260,21 +4298,21 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fb0ea97 // sdot v23.4s, v20.16b, v16.4b[3]
 	WORD $0x4faeea96 // sdot v22.4s, v20.16b, v14.4b[3]
-	WORD $0x3dc06db4 // ldr q20, [x13, #432]
+	WORD $0x3dc06dd4 // ldr q20, [x14, #432]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f939295 // fmul v21.4s, v20.4s, v19.s[0]
 	WORD $0x4e35cee9 // fmla v9.4s, v23.4s, v21.4s
 	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cecd // fmla v13.4s, v22.4s, v21.4s
-	WORD $0x3dc0016e // ldr q14, [x11]
-	WORD $0x3dc0056f // ldr q15, [x11, #16]
-	WORD $0x3dc00972 // ldr q18, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc00190 // ldr q16, [x12]
-	WORD $0x3dc00591 // ldr q17, [x12, #16]
-	WORD $0x3dc00993 // ldr q19, [x12, #32]
+	WORD $0x3dc0018e // ldr q14, [x12]
+	WORD $0x3dc0058f // ldr q15, [x12, #16]
+	WORD $0x3dc00992 // ldr q18, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001b0 // ldr q16, [x13]
+	WORD $0x3dc005b1 // ldr q17, [x13, #16]
+	WORD $0x3dc009b3 // ldr q19, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e140654 // dup v20.4s, v18.s[2]
 	WORD $0x4f390694 // sshr v20.4s, v20.4s, #7
 	WORD $0x4eb41e95 // orr v21.16b, v20.16b, v20.16b
@@ -4344,7 +4382,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fafea95 // sdot v21.4s, v20.16b, v15.4b[3]
 	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc071b4 // ldr q20, [x13, #448]
+	WORD $0x3dc071d4 // ldr q20, [x14, #448]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
 	WORD $0x4e37cea6 // fmla v6.4s, v21.4s, v23.4s
@@ -4420,7 +4458,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fafea97 // sdot v23.4s, v20.16b, v15.4b[3]
 	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc075b4 // ldr q20, [x13, #464]
+	WORD $0x3dc075d4 // ldr q20, [x14, #464]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cee7 // fmla v7.4s, v23.4s, v21.4s
@@ -4496,7 +4534,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fafea95 // sdot v21.4s, v20.16b, v15.4b[3]
 	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc079b4 // ldr q20, [x13, #480]
+	WORD $0x3dc079d4 // ldr q20, [x14, #480]
 	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
 	WORD $0x4f929297 // fmul v23.4s, v20.4s, v18.s[0]
 	WORD $0x4e37cea8 // fmla v8.4s, v21.4s, v23.4s
@@ -4572,7 +4610,7 @@ loop2:
 	WORD $0x6e20ba94 // neg v20.16b, v20.16b
 	WORD $0x4fafea97 // sdot v23.4s, v20.16b, v15.4b[3]
 	WORD $0x4fb1ea96 // sdot v22.4s, v20.16b, v17.4b[3]
-	WORD $0x3dc07db4 // ldr q20, [x13, #496]
+	WORD $0x3dc07dd4 // ldr q20, [x14, #496]
 	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
 	WORD $0x4f929295 // fmul v21.4s, v20.4s, v18.s[0]
 	WORD $0x4e35cee9 // fmla v9.4s, v23.4s, v21.4s
@@ -4583,16 +4621,16 @@ loop2:
 	ADD $832, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c6 // str q6, [x14]
-	WORD $0x3d8005c7 // str q7, [x14, #16]
-	WORD $0x3d8009c8 // str q8, [x14, #32]
-	WORD $0x3d800dc9 // str q9, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001ca // str q10, [x14]
-	WORD $0x3d8005cb // str q11, [x14, #16]
-	WORD $0x3d8009cc // str q12, [x14, #32]
-	WORD $0x3d800dcd // str q13, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e6 // str q6, [x15]
+	WORD $0x3d8005e7 // str q7, [x15, #16]
+	WORD $0x3d8009e8 // str q8, [x15, #32]
+	WORD $0x3d800de9 // str q9, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001ea // str q10, [x15]
+	WORD $0x3d8005eb // str q11, [x15, #16]
+	WORD $0x3d8009ec // str q12, [x15, #32]
+	WORD $0x3d800ded // str q13, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

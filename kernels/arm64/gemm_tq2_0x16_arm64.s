@@ -14,60 +14,82 @@ TEXT ·Gemv_tq2_0x16_q8x_16x1_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R12
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R13
 	WORD $0x4f00e460 // movi v0.16b, #3
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
+	MOVD 40(R0), R12
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
 	WORD $0x4f00e403 // movi v3.16b, #0
 	WORD $0x4f00e404 // movi v4.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R14
+	PRFM 0(R14), PLDL1STRM
+	ADD R11, R2, R14
+	PRFM 0(R14), PLDL1STRM
+	PRFM 64(R14), PLDL1STRM
+	PRFM 128(R14), PLDL1STRM
+	PRFM 192(R14), PLDL1STRM
+	PRFM 256(R14), PLDL1STRM
+	PRFM 320(R14), PLDL1STRM
+	PRFM 384(R14), PLDL1STRM
+	PRFM 448(R14), PLDL1STRM
+	PRFM 512(R14), PLDL1STRM
+	PRFM 576(R14), PLDL1STRM
+	PRFM 640(R14), PLDL1STRM
+	PRFM 704(R14), PLDL1STRM
+	PRFM 768(R14), PLDL1STRM
+	PRFM 832(R14), PLDL1STRM
+	PRFM 896(R14), PLDL1STRM
+	PRFM 960(R14), PLDL1STRM
+near3:
 	WORD $0x3dc00025 // ldr q5, [x1]
 	WORD $0x3dc00426 // ldr q6, [x1, #16]
 	WORD $0x0e2178a7 // fcvtl v7.4s, v5.4h
 	WORD $0x4e2178a8 // fcvtl2 v8.4s, v5.8h
 	WORD $0x0e2178c9 // fcvtl v9.4s, v6.4h
 	WORD $0x4e2178ca // fcvtl2 v10.4s, v6.8h
-	WORD $0x3d800187 // str q7, [x12]
-	WORD $0x3d800588 // str q8, [x12, #16]
-	WORD $0x3d800989 // str q9, [x12, #32]
-	WORD $0x3d800d8a // str q10, [x12, #48]
-	WORD $0x3d801187 // str q7, [x12, #64]
-	WORD $0x3d801588 // str q8, [x12, #80]
-	WORD $0x3d801989 // str q9, [x12, #96]
-	WORD $0x3d801d8a // str q10, [x12, #112]
-	WORD $0x3d802187 // str q7, [x12, #128]
-	WORD $0x3d802588 // str q8, [x12, #144]
-	WORD $0x3d802989 // str q9, [x12, #160]
-	WORD $0x3d802d8a // str q10, [x12, #176]
-	WORD $0x3d803187 // str q7, [x12, #192]
-	WORD $0x3d803588 // str q8, [x12, #208]
-	WORD $0x3d803989 // str q9, [x12, #224]
-	WORD $0x3d803d8a // str q10, [x12, #240]
-	WORD $0x3d804187 // str q7, [x12, #256]
-	WORD $0x3d804588 // str q8, [x12, #272]
-	WORD $0x3d804989 // str q9, [x12, #288]
-	WORD $0x3d804d8a // str q10, [x12, #304]
-	WORD $0x3d805187 // str q7, [x12, #320]
-	WORD $0x3d805588 // str q8, [x12, #336]
-	WORD $0x3d805989 // str q9, [x12, #352]
-	WORD $0x3d805d8a // str q10, [x12, #368]
-	WORD $0x3d806187 // str q7, [x12, #384]
-	WORD $0x3d806588 // str q8, [x12, #400]
-	WORD $0x3d806989 // str q9, [x12, #416]
-	WORD $0x3d806d8a // str q10, [x12, #432]
-	WORD $0x3d807187 // str q7, [x12, #448]
-	WORD $0x3d807588 // str q8, [x12, #464]
-	WORD $0x3d807989 // str q9, [x12, #480]
-	WORD $0x3d807d8a // str q10, [x12, #496]
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc00568 // ldr q8, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3d8001a7 // str q7, [x13]
+	WORD $0x3d8005a8 // str q8, [x13, #16]
+	WORD $0x3d8009a9 // str q9, [x13, #32]
+	WORD $0x3d800daa // str q10, [x13, #48]
+	WORD $0x3d8011a7 // str q7, [x13, #64]
+	WORD $0x3d8015a8 // str q8, [x13, #80]
+	WORD $0x3d8019a9 // str q9, [x13, #96]
+	WORD $0x3d801daa // str q10, [x13, #112]
+	WORD $0x3d8021a7 // str q7, [x13, #128]
+	WORD $0x3d8025a8 // str q8, [x13, #144]
+	WORD $0x3d8029a9 // str q9, [x13, #160]
+	WORD $0x3d802daa // str q10, [x13, #176]
+	WORD $0x3d8031a7 // str q7, [x13, #192]
+	WORD $0x3d8035a8 // str q8, [x13, #208]
+	WORD $0x3d8039a9 // str q9, [x13, #224]
+	WORD $0x3d803daa // str q10, [x13, #240]
+	WORD $0x3d8041a7 // str q7, [x13, #256]
+	WORD $0x3d8045a8 // str q8, [x13, #272]
+	WORD $0x3d8049a9 // str q9, [x13, #288]
+	WORD $0x3d804daa // str q10, [x13, #304]
+	WORD $0x3d8051a7 // str q7, [x13, #320]
+	WORD $0x3d8055a8 // str q8, [x13, #336]
+	WORD $0x3d8059a9 // str q9, [x13, #352]
+	WORD $0x3d805daa // str q10, [x13, #368]
+	WORD $0x3d8061a7 // str q7, [x13, #384]
+	WORD $0x3d8065a8 // str q8, [x13, #400]
+	WORD $0x3d8069a9 // str q9, [x13, #416]
+	WORD $0x3d806daa // str q10, [x13, #432]
+	WORD $0x3d8071a7 // str q7, [x13, #448]
+	WORD $0x3d8075a8 // str q8, [x13, #464]
+	WORD $0x3d8079a9 // str q9, [x13, #480]
+	WORD $0x3d807daa // str q10, [x13, #496]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc00588 // ldr q8, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3904e7 // sshr v7.4s, v7.4s, #7
 	WORD $0x4ea71ce6 // orr v6.16b, v7.16b, v7.16b
@@ -170,26 +192,26 @@ loop2:
 	WORD $0x3dc07c47 // ldr q7, [x2, #496]
 	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
 	WORD $0x4fa8e8ec // sdot v12.4s, v7.16b, v8.4b[3]
-	WORD $0x3dc00187 // ldr q7, [x12]
+	WORD $0x3dc001a7 // ldr q7, [x13]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dccc1 // fmla v1.4s, v6.4s, v13.4s
-	WORD $0x3dc00587 // ldr q7, [x12, #16]
+	WORD $0x3dc005a7 // ldr q7, [x13, #16]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcca2 // fmla v2.4s, v5.4s, v13.4s
-	WORD $0x3dc00987 // ldr q7, [x12, #32]
+	WORD $0x3dc009a7 // ldr q7, [x13, #32]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
-	WORD $0x3dc00d87 // ldr q7, [x12, #48]
+	WORD $0x3dc00da7 // ldr q7, [x13, #48]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd84 // fmla v4.4s, v12.4s, v13.4s
-	WORD $0x3dc00168 // ldr q8, [x11]
-	WORD $0x3dc00569 // ldr q9, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00188 // ldr q8, [x12]
+	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3904e7 // sshr v7.4s, v7.4s, #7
 	WORD $0x4ea71ced // orr v13.16b, v7.16b, v7.16b
@@ -324,26 +346,26 @@ loop2:
 	WORD $0x6f0e04e7 // ushr v7.16b, v7.16b, #2
 	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
 	WORD $0x4fa9e8e5 // sdot v5.4s, v7.16b, v9.4b[3]
-	WORD $0x3dc01187 // ldr q7, [x12, #64]
+	WORD $0x3dc011a7 // ldr q7, [x13, #64]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cda1 // fmla v1.4s, v13.4s, v6.4s
-	WORD $0x3dc01587 // ldr q7, [x12, #80]
+	WORD $0x3dc015a7 // ldr q7, [x13, #80]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cd82 // fmla v2.4s, v12.4s, v6.4s
-	WORD $0x3dc01987 // ldr q7, [x12, #96]
+	WORD $0x3dc019a7 // ldr q7, [x13, #96]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cd63 // fmla v3.4s, v11.4s, v6.4s
-	WORD $0x3dc01d87 // ldr q7, [x12, #112]
+	WORD $0x3dc01da7 // ldr q7, [x13, #112]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cca4 // fmla v4.4s, v5.4s, v6.4s
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc00568 // ldr q8, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc00588 // ldr q8, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3904e7 // sshr v7.4s, v7.4s, #7
 	WORD $0x4ea71ce6 // orr v6.16b, v7.16b, v7.16b
@@ -478,26 +500,26 @@ loop2:
 	WORD $0x6f0c04e7 // ushr v7.16b, v7.16b, #4
 	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
 	WORD $0x4fa8e8ec // sdot v12.4s, v7.16b, v8.4b[3]
-	WORD $0x3dc02187 // ldr q7, [x12, #128]
+	WORD $0x3dc021a7 // ldr q7, [x13, #128]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dccc1 // fmla v1.4s, v6.4s, v13.4s
-	WORD $0x3dc02587 // ldr q7, [x12, #144]
+	WORD $0x3dc025a7 // ldr q7, [x13, #144]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcca2 // fmla v2.4s, v5.4s, v13.4s
-	WORD $0x3dc02987 // ldr q7, [x12, #160]
+	WORD $0x3dc029a7 // ldr q7, [x13, #160]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
-	WORD $0x3dc02d87 // ldr q7, [x12, #176]
+	WORD $0x3dc02da7 // ldr q7, [x13, #176]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd84 // fmla v4.4s, v12.4s, v13.4s
-	WORD $0x3dc00168 // ldr q8, [x11]
-	WORD $0x3dc00569 // ldr q9, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00188 // ldr q8, [x12]
+	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3904e7 // sshr v7.4s, v7.4s, #7
 	WORD $0x4ea71ced // orr v13.16b, v7.16b, v7.16b
@@ -600,26 +622,26 @@ loop2:
 	WORD $0x3dc07c47 // ldr q7, [x2, #496]
 	WORD $0x6f0a04e7 // ushr v7.16b, v7.16b, #6
 	WORD $0x4fa9e8e5 // sdot v5.4s, v7.16b, v9.4b[3]
-	WORD $0x3dc03187 // ldr q7, [x12, #192]
+	WORD $0x3dc031a7 // ldr q7, [x13, #192]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cda1 // fmla v1.4s, v13.4s, v6.4s
-	WORD $0x3dc03587 // ldr q7, [x12, #208]
+	WORD $0x3dc035a7 // ldr q7, [x13, #208]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cd82 // fmla v2.4s, v12.4s, v6.4s
-	WORD $0x3dc03987 // ldr q7, [x12, #224]
+	WORD $0x3dc039a7 // ldr q7, [x13, #224]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cd63 // fmla v3.4s, v11.4s, v6.4s
-	WORD $0x3dc03d87 // ldr q7, [x12, #240]
+	WORD $0x3dc03da7 // ldr q7, [x13, #240]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cca4 // fmla v4.4s, v5.4s, v6.4s
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc00568 // ldr q8, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc00588 // ldr q8, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3904e7 // sshr v7.4s, v7.4s, #7
 	WORD $0x4ea71ce6 // orr v6.16b, v7.16b, v7.16b
@@ -722,26 +744,26 @@ loop2:
 	WORD $0x3dc0fc47 // ldr q7, [x2, #1008]
 	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
 	WORD $0x4fa8e8ec // sdot v12.4s, v7.16b, v8.4b[3]
-	WORD $0x3dc04187 // ldr q7, [x12, #256]
+	WORD $0x3dc041a7 // ldr q7, [x13, #256]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dccc1 // fmla v1.4s, v6.4s, v13.4s
-	WORD $0x3dc04587 // ldr q7, [x12, #272]
+	WORD $0x3dc045a7 // ldr q7, [x13, #272]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcca2 // fmla v2.4s, v5.4s, v13.4s
-	WORD $0x3dc04987 // ldr q7, [x12, #288]
+	WORD $0x3dc049a7 // ldr q7, [x13, #288]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
-	WORD $0x3dc04d87 // ldr q7, [x12, #304]
+	WORD $0x3dc04da7 // ldr q7, [x13, #304]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd84 // fmla v4.4s, v12.4s, v13.4s
-	WORD $0x3dc00168 // ldr q8, [x11]
-	WORD $0x3dc00569 // ldr q9, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00188 // ldr q8, [x12]
+	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3904e7 // sshr v7.4s, v7.4s, #7
 	WORD $0x4ea71ced // orr v13.16b, v7.16b, v7.16b
@@ -876,26 +898,26 @@ loop2:
 	WORD $0x6f0e04e7 // ushr v7.16b, v7.16b, #2
 	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
 	WORD $0x4fa9e8e5 // sdot v5.4s, v7.16b, v9.4b[3]
-	WORD $0x3dc05187 // ldr q7, [x12, #320]
+	WORD $0x3dc051a7 // ldr q7, [x13, #320]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cda1 // fmla v1.4s, v13.4s, v6.4s
-	WORD $0x3dc05587 // ldr q7, [x12, #336]
+	WORD $0x3dc055a7 // ldr q7, [x13, #336]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cd82 // fmla v2.4s, v12.4s, v6.4s
-	WORD $0x3dc05987 // ldr q7, [x12, #352]
+	WORD $0x3dc059a7 // ldr q7, [x13, #352]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cd63 // fmla v3.4s, v11.4s, v6.4s
-	WORD $0x3dc05d87 // ldr q7, [x12, #368]
+	WORD $0x3dc05da7 // ldr q7, [x13, #368]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cca4 // fmla v4.4s, v5.4s, v6.4s
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc00568 // ldr q8, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc00588 // ldr q8, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3904e7 // sshr v7.4s, v7.4s, #7
 	WORD $0x4ea71ce6 // orr v6.16b, v7.16b, v7.16b
@@ -1030,26 +1052,26 @@ loop2:
 	WORD $0x6f0c04e7 // ushr v7.16b, v7.16b, #4
 	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
 	WORD $0x4fa8e8ec // sdot v12.4s, v7.16b, v8.4b[3]
-	WORD $0x3dc06187 // ldr q7, [x12, #384]
+	WORD $0x3dc061a7 // ldr q7, [x13, #384]
 	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dccc1 // fmla v1.4s, v6.4s, v13.4s
-	WORD $0x3dc06587 // ldr q7, [x12, #400]
+	WORD $0x3dc065a7 // ldr q7, [x13, #400]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcca2 // fmla v2.4s, v5.4s, v13.4s
-	WORD $0x3dc06987 // ldr q7, [x12, #416]
+	WORD $0x3dc069a7 // ldr q7, [x13, #416]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
-	WORD $0x3dc06d87 // ldr q7, [x12, #432]
+	WORD $0x3dc06da7 // ldr q7, [x13, #432]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90ed // fmul v13.4s, v7.4s, v10.s[0]
 	WORD $0x4e2dcd84 // fmla v4.4s, v12.4s, v13.4s
-	WORD $0x3dc00168 // ldr q8, [x11]
-	WORD $0x3dc00569 // ldr q9, [x11, #16]
-	WORD $0x3dc0096a // ldr q10, [x11, #32]
-	ADD $48, R11
+	WORD $0x3dc00188 // ldr q8, [x12]
+	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc0098a // ldr q10, [x12, #32]
+	ADD $48, R12
 	WORD $0x4e140547 // dup v7.4s, v10.s[2]
 	WORD $0x4f3904e7 // sshr v7.4s, v7.4s, #7
 	WORD $0x4ea71ced // orr v13.16b, v7.16b, v7.16b
@@ -1152,19 +1174,19 @@ loop2:
 	WORD $0x3dc0fc47 // ldr q7, [x2, #1008]
 	WORD $0x6f0a04e7 // ushr v7.16b, v7.16b, #6
 	WORD $0x4fa9e8e5 // sdot v5.4s, v7.16b, v9.4b[3]
-	WORD $0x3dc07187 // ldr q7, [x12, #448]
+	WORD $0x3dc071a7 // ldr q7, [x13, #448]
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cda1 // fmla v1.4s, v13.4s, v6.4s
-	WORD $0x3dc07587 // ldr q7, [x12, #464]
+	WORD $0x3dc075a7 // ldr q7, [x13, #464]
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cd82 // fmla v2.4s, v12.4s, v6.4s
-	WORD $0x3dc07987 // ldr q7, [x12, #480]
+	WORD $0x3dc079a7 // ldr q7, [x13, #480]
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cd63 // fmla v3.4s, v11.4s, v6.4s
-	WORD $0x3dc07d87 // ldr q7, [x12, #496]
+	WORD $0x3dc07da7 // ldr q7, [x13, #496]
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
 	WORD $0x4f8a90e6 // fmul v6.4s, v7.4s, v10.s[0]
 	WORD $0x4e26cca4 // fmla v4.4s, v5.4s, v6.4s
@@ -1172,11 +1194,11 @@ loop2:
 	ADD $1024, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R13
-	WORD $0x3d8001a1 // str q1, [x13]
-	WORD $0x3d8005a2 // str q2, [x13, #16]
-	WORD $0x3d8009a3 // str q3, [x13, #32]
-	WORD $0x3d800da4 // str q4, [x13, #48]
+	MOVD R7, R14
+	WORD $0x3d8001c1 // str q1, [x14]
+	WORD $0x3d8005c2 // str q2, [x14, #16]
+	WORD $0x3d8009c3 // str q3, [x14, #32]
+	WORD $0x3d800dc4 // str q4, [x14, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4
@@ -1194,13 +1216,14 @@ TEXT ·Gemv_tq2_0x16_q8x_16x2_dotprod(SB), 0, $512-8
 	MOVD 56(R0), R7
 	MOVD 64(R0), R8
 	MOVD 48(R0), R9
-	MOVD $scales-512(SP), R13
+	MOVD 104(R0), R11
+	MOVD $scales-512(SP), R14
 	WORD $0x4f00e460 // movi v0.16b, #3
 loop1:
 	MOVD R3, R1
 	MOVD R4, R2
-	MOVD 40(R0), R11
-	ADD R9, R11, R12
+	MOVD 40(R0), R12
+	ADD R9, R12, R13
 	MOVD 32(R0), R10
 	WORD $0x4f00e401 // movi v1.16b, #0
 	WORD $0x4f00e402 // movi v2.16b, #0
@@ -1211,52 +1234,73 @@ loop1:
 	WORD $0x4f00e407 // movi v7.16b, #0
 	WORD $0x4f00e408 // movi v8.16b, #0
 loop2:
+	CBZ R11, near3
+	ADD R11, R1, R15
+	PRFM 0(R15), PLDL1STRM
+	ADD R11, R2, R15
+	PRFM 0(R15), PLDL1STRM
+	PRFM 64(R15), PLDL1STRM
+	PRFM 128(R15), PLDL1STRM
+	PRFM 192(R15), PLDL1STRM
+	PRFM 256(R15), PLDL1STRM
+	PRFM 320(R15), PLDL1STRM
+	PRFM 384(R15), PLDL1STRM
+	PRFM 448(R15), PLDL1STRM
+	PRFM 512(R15), PLDL1STRM
+	PRFM 576(R15), PLDL1STRM
+	PRFM 640(R15), PLDL1STRM
+	PRFM 704(R15), PLDL1STRM
+	PRFM 768(R15), PLDL1STRM
+	PRFM 832(R15), PLDL1STRM
+	PRFM 896(R15), PLDL1STRM
+	PRFM 960(R15), PLDL1STRM
+near3:
 	WORD $0x3dc00029 // ldr q9, [x1]
 	WORD $0x3dc0042a // ldr q10, [x1, #16]
 	WORD $0x0e21792b // fcvtl v11.4s, v9.4h
 	WORD $0x4e21792c // fcvtl2 v12.4s, v9.8h
 	WORD $0x0e21794d // fcvtl v13.4s, v10.4h
 	WORD $0x4e21794e // fcvtl2 v14.4s, v10.8h
-	WORD $0x3d8001ab // str q11, [x13]
-	WORD $0x3d8005ac // str q12, [x13, #16]
-	WORD $0x3d8009ad // str q13, [x13, #32]
-	WORD $0x3d800dae // str q14, [x13, #48]
-	WORD $0x3d8011ab // str q11, [x13, #64]
-	WORD $0x3d8015ac // str q12, [x13, #80]
-	WORD $0x3d8019ad // str q13, [x13, #96]
-	WORD $0x3d801dae // str q14, [x13, #112]
-	WORD $0x3d8021ab // str q11, [x13, #128]
-	WORD $0x3d8025ac // str q12, [x13, #144]
-	WORD $0x3d8029ad // str q13, [x13, #160]
-	WORD $0x3d802dae // str q14, [x13, #176]
-	WORD $0x3d8031ab // str q11, [x13, #192]
-	WORD $0x3d8035ac // str q12, [x13, #208]
-	WORD $0x3d8039ad // str q13, [x13, #224]
-	WORD $0x3d803dae // str q14, [x13, #240]
-	WORD $0x3d8041ab // str q11, [x13, #256]
-	WORD $0x3d8045ac // str q12, [x13, #272]
-	WORD $0x3d8049ad // str q13, [x13, #288]
-	WORD $0x3d804dae // str q14, [x13, #304]
-	WORD $0x3d8051ab // str q11, [x13, #320]
-	WORD $0x3d8055ac // str q12, [x13, #336]
-	WORD $0x3d8059ad // str q13, [x13, #352]
-	WORD $0x3d805dae // str q14, [x13, #368]
-	WORD $0x3d8061ab // str q11, [x13, #384]
-	WORD $0x3d8065ac // str q12, [x13, #400]
-	WORD $0x3d8069ad // str q13, [x13, #416]
-	WORD $0x3d806dae // str q14, [x13, #432]
-	WORD $0x3d8071ab // str q11, [x13, #448]
-	WORD $0x3d8075ac // str q12, [x13, #464]
-	WORD $0x3d8079ad // str q13, [x13, #480]
-	WORD $0x3d807dae // str q14, [x13, #496]
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018a // ldr q10, [x12]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
-	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	WORD $0x3d8001cb // str q11, [x14]
+	WORD $0x3d8005cc // str q12, [x14, #16]
+	WORD $0x3d8009cd // str q13, [x14, #32]
+	WORD $0x3d800dce // str q14, [x14, #48]
+	WORD $0x3d8011cb // str q11, [x14, #64]
+	WORD $0x3d8015cc // str q12, [x14, #80]
+	WORD $0x3d8019cd // str q13, [x14, #96]
+	WORD $0x3d801dce // str q14, [x14, #112]
+	WORD $0x3d8021cb // str q11, [x14, #128]
+	WORD $0x3d8025cc // str q12, [x14, #144]
+	WORD $0x3d8029cd // str q13, [x14, #160]
+	WORD $0x3d802dce // str q14, [x14, #176]
+	WORD $0x3d8031cb // str q11, [x14, #192]
+	WORD $0x3d8035cc // str q12, [x14, #208]
+	WORD $0x3d8039cd // str q13, [x14, #224]
+	WORD $0x3d803dce // str q14, [x14, #240]
+	WORD $0x3d8041cb // str q11, [x14, #256]
+	WORD $0x3d8045cc // str q12, [x14, #272]
+	WORD $0x3d8049cd // str q13, [x14, #288]
+	WORD $0x3d804dce // str q14, [x14, #304]
+	WORD $0x3d8051cb // str q11, [x14, #320]
+	WORD $0x3d8055cc // str q12, [x14, #336]
+	WORD $0x3d8059cd // str q13, [x14, #352]
+	WORD $0x3d805dce // str q14, [x14, #368]
+	WORD $0x3d8061cb // str q11, [x14, #384]
+	WORD $0x3d8065cc // str q12, [x14, #400]
+	WORD $0x3d8069cd // str q13, [x14, #416]
+	WORD $0x3d806dce // str q14, [x14, #432]
+	WORD $0x3d8071cb // str q11, [x14, #448]
+	WORD $0x3d8075cc // str q12, [x14, #464]
+	WORD $0x3d8079cd // str q13, [x14, #480]
+	WORD $0x3d807dce // str q14, [x14, #496]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001aa // ldr q10, [x13]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
+	WORD $0x3dc009ad // ldr q13, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
@@ -1295,7 +1339,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc001af // ldr q15, [x13]
+	WORD $0x3dc001cf // ldr q15, [x14]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
@@ -1340,7 +1384,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc005af // ldr q15, [x13, #16]
+	WORD $0x3dc005cf // ldr q15, [x14, #16]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
@@ -1385,7 +1429,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc009af // ldr q15, [x13, #32]
+	WORD $0x3dc009cf // ldr q15, [x14, #32]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
@@ -1430,21 +1474,21 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc00daf // ldr q15, [x13, #48]
+	WORD $0x3dc00dcf // ldr q15, [x14, #48]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
-	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc009ae // ldr q14, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1405af // dup v15.4s, v13.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
@@ -1491,7 +1535,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc011af // ldr q15, [x13, #64]
+	WORD $0x3dc011cf // ldr q15, [x14, #64]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
 	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
@@ -1544,7 +1588,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc015af // ldr q15, [x13, #80]
+	WORD $0x3dc015cf // ldr q15, [x14, #80]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
@@ -1597,7 +1641,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc019af // ldr q15, [x13, #96]
+	WORD $0x3dc019cf // ldr q15, [x14, #96]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
 	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
@@ -1650,21 +1694,21 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc01daf // ldr q15, [x13, #112]
+	WORD $0x3dc01dcf // ldr q15, [x14, #112]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018a // ldr q10, [x12]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
-	WORD $0x3dc0098d // ldr q13, [x12, #32]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001aa // ldr q10, [x13]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
+	WORD $0x3dc009ad // ldr q13, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
@@ -1711,7 +1755,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc021af // ldr q15, [x13, #128]
+	WORD $0x3dc021cf // ldr q15, [x14, #128]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
@@ -1764,7 +1808,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc025af // ldr q15, [x13, #144]
+	WORD $0x3dc025cf // ldr q15, [x14, #144]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
@@ -1817,7 +1861,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc029af // ldr q15, [x13, #160]
+	WORD $0x3dc029cf // ldr q15, [x14, #160]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
@@ -1870,21 +1914,21 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc02daf // ldr q15, [x13, #176]
+	WORD $0x3dc02dcf // ldr q15, [x14, #176]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
-	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc009ae // ldr q14, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1405af // dup v15.4s, v13.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
@@ -1923,7 +1967,7 @@ loop2:
 	WORD $0x6f0a05ef // ushr v15.16b, v15.16b, #6
 	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc031af // ldr q15, [x13, #192]
+	WORD $0x3dc031cf // ldr q15, [x14, #192]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
 	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
@@ -1968,7 +2012,7 @@ loop2:
 	WORD $0x6f0a05ef // ushr v15.16b, v15.16b, #6
 	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc035af // ldr q15, [x13, #208]
+	WORD $0x3dc035cf // ldr q15, [x14, #208]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
@@ -2013,7 +2057,7 @@ loop2:
 	WORD $0x6f0a05ef // ushr v15.16b, v15.16b, #6
 	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc039af // ldr q15, [x13, #224]
+	WORD $0x3dc039cf // ldr q15, [x14, #224]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
 	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
@@ -2058,429 +2102,429 @@ loop2:
 	WORD $0x6f0a05ef // ushr v15.16b, v15.16b, #6
 	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc03daf // ldr q15, [x13, #240]
+	WORD $0x3dc03dcf // ldr q15, [x14, #240]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018a // ldr q10, [x12]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
-	WORD $0x3dc0098d // ldr q13, [x12, #32]
-	ADD $48, R12
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
-	WORD $0x3dc0804f // ldr q15, [x2, #512]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce1f0 // sdot v16.4s, v15.16b, v12.4b[0]
-	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
-	WORD $0x3dc0904f // ldr q15, [x2, #576]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face1f0 // sdot v16.4s, v15.16b, v12.4b[1]
-	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
-	WORD $0x3dc0a04f // ldr q15, [x2, #640]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce9f0 // sdot v16.4s, v15.16b, v12.4b[2]
-	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
-	WORD $0x3dc0b04f // ldr q15, [x2, #704]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face9f0 // sdot v16.4s, v15.16b, v12.4b[3]
-	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
-	WORD $0x3dc0c04f // ldr q15, [x2, #768]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be1f0 // sdot v16.4s, v15.16b, v11.4b[0]
-	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
-	WORD $0x3dc0d04f // ldr q15, [x2, #832]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe1f0 // sdot v16.4s, v15.16b, v11.4b[1]
-	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
-	WORD $0x3dc0e04f // ldr q15, [x2, #896]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be9f0 // sdot v16.4s, v15.16b, v11.4b[2]
-	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
-	WORD $0x3dc0f04f // ldr q15, [x2, #960]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
-	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc041af // ldr q15, [x13, #256]
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
-	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
-	WORD $0x4e32ce25 // fmla v5.4s, v17.4s, v18.4s
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
-	WORD $0x3dc0844f // ldr q15, [x2, #528]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce1f2 // sdot v18.4s, v15.16b, v12.4b[0]
-	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
-	WORD $0x3dc0944f // ldr q15, [x2, #592]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face1f2 // sdot v18.4s, v15.16b, v12.4b[1]
-	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
-	WORD $0x3dc0a44f // ldr q15, [x2, #656]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce9f2 // sdot v18.4s, v15.16b, v12.4b[2]
-	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
-	WORD $0x3dc0b44f // ldr q15, [x2, #720]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face9f2 // sdot v18.4s, v15.16b, v12.4b[3]
-	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
-	WORD $0x3dc0c44f // ldr q15, [x2, #784]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be1f2 // sdot v18.4s, v15.16b, v11.4b[0]
-	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
-	WORD $0x3dc0d44f // ldr q15, [x2, #848]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe1f2 // sdot v18.4s, v15.16b, v11.4b[1]
-	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
-	WORD $0x3dc0e44f // ldr q15, [x2, #912]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be9f2 // sdot v18.4s, v15.16b, v11.4b[2]
-	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
-	WORD $0x3dc0f44f // ldr q15, [x2, #976]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
-	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc045af // ldr q15, [x13, #272]
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
-	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
-	WORD $0x4e30ce26 // fmla v6.4s, v17.4s, v16.4s
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
-	WORD $0x3dc0884f // ldr q15, [x2, #544]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce1f0 // sdot v16.4s, v15.16b, v12.4b[0]
-	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
-	WORD $0x3dc0984f // ldr q15, [x2, #608]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face1f0 // sdot v16.4s, v15.16b, v12.4b[1]
-	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
-	WORD $0x3dc0a84f // ldr q15, [x2, #672]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce9f0 // sdot v16.4s, v15.16b, v12.4b[2]
-	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
-	WORD $0x3dc0b84f // ldr q15, [x2, #736]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face9f0 // sdot v16.4s, v15.16b, v12.4b[3]
-	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
-	WORD $0x3dc0c84f // ldr q15, [x2, #800]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be1f0 // sdot v16.4s, v15.16b, v11.4b[0]
-	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
-	WORD $0x3dc0d84f // ldr q15, [x2, #864]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe1f0 // sdot v16.4s, v15.16b, v11.4b[1]
-	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
-	WORD $0x3dc0e84f // ldr q15, [x2, #928]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be9f0 // sdot v16.4s, v15.16b, v11.4b[2]
-	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
-	WORD $0x3dc0f84f // ldr q15, [x2, #992]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
-	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc049af // ldr q15, [x13, #288]
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
-	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
-	WORD $0x4e32ce27 // fmla v7.4s, v17.4s, v18.4s
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
-	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
-	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
-	WORD $0x3dc08c4f // ldr q15, [x2, #560]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce1f2 // sdot v18.4s, v15.16b, v12.4b[0]
-	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
-	WORD $0x3dc09c4f // ldr q15, [x2, #624]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face1f2 // sdot v18.4s, v15.16b, v12.4b[1]
-	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
-	WORD $0x3dc0ac4f // ldr q15, [x2, #688]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ce9f2 // sdot v18.4s, v15.16b, v12.4b[2]
-	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
-	WORD $0x3dc0bc4f // ldr q15, [x2, #752]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4face9f2 // sdot v18.4s, v15.16b, v12.4b[3]
-	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
-	WORD $0x3dc0cc4f // ldr q15, [x2, #816]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be1f2 // sdot v18.4s, v15.16b, v11.4b[0]
-	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
-	WORD $0x3dc0dc4f // ldr q15, [x2, #880]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe1f2 // sdot v18.4s, v15.16b, v11.4b[1]
-	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
-	WORD $0x3dc0ec4f // ldr q15, [x2, #944]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8be9f2 // sdot v18.4s, v15.16b, v11.4b[2]
-	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
-	WORD $0x3dc0fc4f // ldr q15, [x2, #1008]
-	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
-	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc04daf // ldr q15, [x13, #304]
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
-	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
-	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
 	WORD $0x3dc0098e // ldr q14, [x12, #32]
 	ADD $48, R12
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x3dc001aa // ldr q10, [x13]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
+	WORD $0x3dc009ad // ldr q13, [x13, #32]
+	ADD $48, R13
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
 	WORD $0x3dc0804f // ldr q15, [x2, #512]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e1f0 // sdot v16.4s, v15.16b, v9.4b[0]
-	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8ce1f0 // sdot v16.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
 	WORD $0x3dc0904f // ldr q15, [x2, #576]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e1f0 // sdot v16.4s, v15.16b, v9.4b[1]
-	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x4face1f0 // sdot v16.4s, v15.16b, v12.4b[1]
+	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
 	WORD $0x3dc0a04f // ldr q15, [x2, #640]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e9f0 // sdot v16.4s, v15.16b, v9.4b[2]
-	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8ce9f0 // sdot v16.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
 	WORD $0x3dc0b04f // ldr q15, [x2, #704]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e9f0 // sdot v16.4s, v15.16b, v9.4b[3]
-	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x4face9f0 // sdot v16.4s, v15.16b, v12.4b[3]
+	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
 	WORD $0x3dc0c04f // ldr q15, [x2, #768]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae1f0 // sdot v16.4s, v15.16b, v10.4b[0]
-	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8be1f0 // sdot v16.4s, v15.16b, v11.4b[0]
+	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
 	WORD $0x3dc0d04f // ldr q15, [x2, #832]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae1f0 // sdot v16.4s, v15.16b, v10.4b[1]
-	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x4fabe1f0 // sdot v16.4s, v15.16b, v11.4b[1]
+	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
 	WORD $0x3dc0e04f // ldr q15, [x2, #896]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae9f0 // sdot v16.4s, v15.16b, v10.4b[2]
-	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8be9f0 // sdot v16.4s, v15.16b, v11.4b[2]
+	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
 	WORD $0x3dc0f04f // ldr q15, [x2, #960]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
-	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc051af // ldr q15, [x13, #320]
+	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
+	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
+	WORD $0x3dc041cf // ldr q15, [x14, #256]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
+	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
+	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
 	WORD $0x4e32ce25 // fmla v5.4s, v17.4s, v18.4s
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
 	WORD $0x3dc0844f // ldr q15, [x2, #528]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e1f2 // sdot v18.4s, v15.16b, v9.4b[0]
-	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8ce1f2 // sdot v18.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
 	WORD $0x3dc0944f // ldr q15, [x2, #592]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e1f2 // sdot v18.4s, v15.16b, v9.4b[1]
-	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x4face1f2 // sdot v18.4s, v15.16b, v12.4b[1]
+	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
 	WORD $0x3dc0a44f // ldr q15, [x2, #656]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e9f2 // sdot v18.4s, v15.16b, v9.4b[2]
-	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8ce9f2 // sdot v18.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
 	WORD $0x3dc0b44f // ldr q15, [x2, #720]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e9f2 // sdot v18.4s, v15.16b, v9.4b[3]
-	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x4face9f2 // sdot v18.4s, v15.16b, v12.4b[3]
+	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
 	WORD $0x3dc0c44f // ldr q15, [x2, #784]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae1f2 // sdot v18.4s, v15.16b, v10.4b[0]
-	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8be1f2 // sdot v18.4s, v15.16b, v11.4b[0]
+	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
 	WORD $0x3dc0d44f // ldr q15, [x2, #848]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae1f2 // sdot v18.4s, v15.16b, v10.4b[1]
-	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x4fabe1f2 // sdot v18.4s, v15.16b, v11.4b[1]
+	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
 	WORD $0x3dc0e44f // ldr q15, [x2, #912]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae9f2 // sdot v18.4s, v15.16b, v10.4b[2]
-	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8be9f2 // sdot v18.4s, v15.16b, v11.4b[2]
+	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
 	WORD $0x3dc0f44f // ldr q15, [x2, #976]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
-	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc055af // ldr q15, [x13, #336]
+	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
+	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
+	WORD $0x3dc045cf // ldr q15, [x14, #272]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
+	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
+	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce26 // fmla v6.4s, v17.4s, v16.4s
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
 	WORD $0x3dc0884f // ldr q15, [x2, #544]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e1f0 // sdot v16.4s, v15.16b, v9.4b[0]
-	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8ce1f0 // sdot v16.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
 	WORD $0x3dc0984f // ldr q15, [x2, #608]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e1f0 // sdot v16.4s, v15.16b, v9.4b[1]
-	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x4face1f0 // sdot v16.4s, v15.16b, v12.4b[1]
+	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
 	WORD $0x3dc0a84f // ldr q15, [x2, #672]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e9f0 // sdot v16.4s, v15.16b, v9.4b[2]
-	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8ce9f0 // sdot v16.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
 	WORD $0x3dc0b84f // ldr q15, [x2, #736]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e9f0 // sdot v16.4s, v15.16b, v9.4b[3]
-	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x4face9f0 // sdot v16.4s, v15.16b, v12.4b[3]
+	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
 	WORD $0x3dc0c84f // ldr q15, [x2, #800]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae1f0 // sdot v16.4s, v15.16b, v10.4b[0]
-	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8be1f0 // sdot v16.4s, v15.16b, v11.4b[0]
+	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
 	WORD $0x3dc0d84f // ldr q15, [x2, #864]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae1f0 // sdot v16.4s, v15.16b, v10.4b[1]
-	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x4fabe1f0 // sdot v16.4s, v15.16b, v11.4b[1]
+	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
 	WORD $0x3dc0e84f // ldr q15, [x2, #928]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae9f0 // sdot v16.4s, v15.16b, v10.4b[2]
-	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8be9f0 // sdot v16.4s, v15.16b, v11.4b[2]
+	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
 	WORD $0x3dc0f84f // ldr q15, [x2, #992]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
-	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc059af // ldr q15, [x13, #352]
+	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
+	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
+	WORD $0x3dc049cf // ldr q15, [x14, #288]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
+	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
+	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
 	WORD $0x4e32ce27 // fmla v7.4s, v17.4s, v18.4s
-	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
-	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
 	WORD $0x3dc08c4f // ldr q15, [x2, #560]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e1f2 // sdot v18.4s, v15.16b, v9.4b[0]
-	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8ce1f2 // sdot v18.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8ae1f1 // sdot v17.4s, v15.16b, v10.4b[0]
 	WORD $0x3dc09c4f // ldr q15, [x2, #624]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e1f2 // sdot v18.4s, v15.16b, v9.4b[1]
-	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x4face1f2 // sdot v18.4s, v15.16b, v12.4b[1]
+	WORD $0x4faae1f1 // sdot v17.4s, v15.16b, v10.4b[1]
 	WORD $0x3dc0ac4f // ldr q15, [x2, #688]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f89e9f2 // sdot v18.4s, v15.16b, v9.4b[2]
-	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8ce9f2 // sdot v18.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8ae9f1 // sdot v17.4s, v15.16b, v10.4b[2]
 	WORD $0x3dc0bc4f // ldr q15, [x2, #752]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4fa9e9f2 // sdot v18.4s, v15.16b, v9.4b[3]
-	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x4face9f2 // sdot v18.4s, v15.16b, v12.4b[3]
+	WORD $0x4faae9f1 // sdot v17.4s, v15.16b, v10.4b[3]
 	WORD $0x3dc0cc4f // ldr q15, [x2, #816]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae1f2 // sdot v18.4s, v15.16b, v10.4b[0]
-	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8be1f2 // sdot v18.4s, v15.16b, v11.4b[0]
+	WORD $0x4f89e1f1 // sdot v17.4s, v15.16b, v9.4b[0]
 	WORD $0x3dc0dc4f // ldr q15, [x2, #880]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae1f2 // sdot v18.4s, v15.16b, v10.4b[1]
-	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x4fabe1f2 // sdot v18.4s, v15.16b, v11.4b[1]
+	WORD $0x4fa9e1f1 // sdot v17.4s, v15.16b, v9.4b[1]
 	WORD $0x3dc0ec4f // ldr q15, [x2, #944]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4f8ae9f2 // sdot v18.4s, v15.16b, v10.4b[2]
-	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8be9f2 // sdot v18.4s, v15.16b, v11.4b[2]
+	WORD $0x4f89e9f1 // sdot v17.4s, v15.16b, v9.4b[2]
 	WORD $0x3dc0fc4f // ldr q15, [x2, #1008]
-	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
-	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
-	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc05daf // ldr q15, [x13, #368]
+	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
+	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
+	WORD $0x3dc04dcf // ldr q15, [x14, #304]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
+	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
+	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
-	WORD $0x3dc0016c // ldr q12, [x11]
-	WORD $0x3dc0056b // ldr q11, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018a // ldr q10, [x12]
-	WORD $0x3dc00589 // ldr q9, [x12, #16]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
 	WORD $0x3dc0098d // ldr q13, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc009ae // ldr q14, [x13, #32]
+	ADD $48, R13
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
+	WORD $0x3dc0804f // ldr q15, [x2, #512]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e1f0 // sdot v16.4s, v15.16b, v9.4b[0]
+	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x3dc0904f // ldr q15, [x2, #576]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e1f0 // sdot v16.4s, v15.16b, v9.4b[1]
+	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x3dc0a04f // ldr q15, [x2, #640]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e9f0 // sdot v16.4s, v15.16b, v9.4b[2]
+	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x3dc0b04f // ldr q15, [x2, #704]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e9f0 // sdot v16.4s, v15.16b, v9.4b[3]
+	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x3dc0c04f // ldr q15, [x2, #768]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae1f0 // sdot v16.4s, v15.16b, v10.4b[0]
+	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x3dc0d04f // ldr q15, [x2, #832]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae1f0 // sdot v16.4s, v15.16b, v10.4b[1]
+	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x3dc0e04f // ldr q15, [x2, #896]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae9f0 // sdot v16.4s, v15.16b, v10.4b[2]
+	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x3dc0f04f // ldr q15, [x2, #960]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
+	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
+	WORD $0x3dc051cf // ldr q15, [x14, #320]
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
+	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
+	WORD $0x4e32ce25 // fmla v5.4s, v17.4s, v18.4s
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
+	WORD $0x3dc0844f // ldr q15, [x2, #528]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e1f2 // sdot v18.4s, v15.16b, v9.4b[0]
+	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x3dc0944f // ldr q15, [x2, #592]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e1f2 // sdot v18.4s, v15.16b, v9.4b[1]
+	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x3dc0a44f // ldr q15, [x2, #656]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e9f2 // sdot v18.4s, v15.16b, v9.4b[2]
+	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x3dc0b44f // ldr q15, [x2, #720]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e9f2 // sdot v18.4s, v15.16b, v9.4b[3]
+	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x3dc0c44f // ldr q15, [x2, #784]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae1f2 // sdot v18.4s, v15.16b, v10.4b[0]
+	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x3dc0d44f // ldr q15, [x2, #848]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae1f2 // sdot v18.4s, v15.16b, v10.4b[1]
+	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x3dc0e44f // ldr q15, [x2, #912]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae9f2 // sdot v18.4s, v15.16b, v10.4b[2]
+	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x3dc0f44f // ldr q15, [x2, #976]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
+	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
+	WORD $0x3dc055cf // ldr q15, [x14, #336]
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
+	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
+	WORD $0x4e30ce26 // fmla v6.4s, v17.4s, v16.4s
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
+	WORD $0x3dc0884f // ldr q15, [x2, #544]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e1f0 // sdot v16.4s, v15.16b, v9.4b[0]
+	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x3dc0984f // ldr q15, [x2, #608]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e1f0 // sdot v16.4s, v15.16b, v9.4b[1]
+	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x3dc0a84f // ldr q15, [x2, #672]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e9f0 // sdot v16.4s, v15.16b, v9.4b[2]
+	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x3dc0b84f // ldr q15, [x2, #736]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e9f0 // sdot v16.4s, v15.16b, v9.4b[3]
+	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x3dc0c84f // ldr q15, [x2, #800]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae1f0 // sdot v16.4s, v15.16b, v10.4b[0]
+	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x3dc0d84f // ldr q15, [x2, #864]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae1f0 // sdot v16.4s, v15.16b, v10.4b[1]
+	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x3dc0e84f // ldr q15, [x2, #928]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae9f0 // sdot v16.4s, v15.16b, v10.4b[2]
+	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x3dc0f84f // ldr q15, [x2, #992]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
+	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
+	WORD $0x3dc059cf // ldr q15, [x14, #352]
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
+	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
+	WORD $0x4e32ce27 // fmla v7.4s, v17.4s, v18.4s
+	WORD $0x4e1405af // dup v15.4s, v13.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df2 // orr v18.16b, v15.16b, v15.16b
+	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
+	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
+	WORD $0x4eaf1df1 // orr v17.16b, v15.16b, v15.16b
+	WORD $0x3dc08c4f // ldr q15, [x2, #560]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e1f2 // sdot v18.4s, v15.16b, v9.4b[0]
+	WORD $0x4f8be1f1 // sdot v17.4s, v15.16b, v11.4b[0]
+	WORD $0x3dc09c4f // ldr q15, [x2, #624]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e1f2 // sdot v18.4s, v15.16b, v9.4b[1]
+	WORD $0x4fabe1f1 // sdot v17.4s, v15.16b, v11.4b[1]
+	WORD $0x3dc0ac4f // ldr q15, [x2, #688]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f89e9f2 // sdot v18.4s, v15.16b, v9.4b[2]
+	WORD $0x4f8be9f1 // sdot v17.4s, v15.16b, v11.4b[2]
+	WORD $0x3dc0bc4f // ldr q15, [x2, #752]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4fa9e9f2 // sdot v18.4s, v15.16b, v9.4b[3]
+	WORD $0x4fabe9f1 // sdot v17.4s, v15.16b, v11.4b[3]
+	WORD $0x3dc0cc4f // ldr q15, [x2, #816]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae1f2 // sdot v18.4s, v15.16b, v10.4b[0]
+	WORD $0x4f8ce1f1 // sdot v17.4s, v15.16b, v12.4b[0]
+	WORD $0x3dc0dc4f // ldr q15, [x2, #880]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae1f2 // sdot v18.4s, v15.16b, v10.4b[1]
+	WORD $0x4face1f1 // sdot v17.4s, v15.16b, v12.4b[1]
+	WORD $0x3dc0ec4f // ldr q15, [x2, #944]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4f8ae9f2 // sdot v18.4s, v15.16b, v10.4b[2]
+	WORD $0x4f8ce9f1 // sdot v17.4s, v15.16b, v12.4b[2]
+	WORD $0x3dc0fc4f // ldr q15, [x2, #1008]
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
+	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
+	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
+	WORD $0x3dc05dcf // ldr q15, [x14, #368]
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
+	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
+	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
+	WORD $0x3dc0018c // ldr q12, [x12]
+	WORD $0x3dc0058b // ldr q11, [x12, #16]
+	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	ADD $48, R12
+	WORD $0x3dc001aa // ldr q10, [x13]
+	WORD $0x3dc005a9 // ldr q9, [x13, #16]
+	WORD $0x3dc009ad // ldr q13, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1405cf // dup v15.4s, v14.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
@@ -2527,7 +2571,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc061af // ldr q15, [x13, #384]
+	WORD $0x3dc061cf // ldr q15, [x14, #384]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
@@ -2580,7 +2624,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc065af // ldr q15, [x13, #400]
+	WORD $0x3dc065cf // ldr q15, [x14, #400]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
@@ -2633,7 +2677,7 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f0 // sdot v16.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc069af // ldr q15, [x13, #416]
+	WORD $0x3dc069cf // ldr q15, [x14, #416]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8e91f2 // fmul v18.4s, v15.4s, v14.s[0]
 	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
@@ -2686,21 +2730,21 @@ loop2:
 	WORD $0x4e201def // and v15.16b, v15.16b, v0.16b
 	WORD $0x4fabe9f2 // sdot v18.4s, v15.16b, v11.4b[3]
 	WORD $0x4fa9e9f1 // sdot v17.4s, v15.16b, v9.4b[3]
-	WORD $0x3dc06daf // ldr q15, [x13, #432]
+	WORD $0x3dc06dcf // ldr q15, [x14, #432]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8e91f0 // fmul v16.4s, v15.4s, v14.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce28 // fmla v8.4s, v17.4s, v16.4s
-	WORD $0x3dc00169 // ldr q9, [x11]
-	WORD $0x3dc0056a // ldr q10, [x11, #16]
-	WORD $0x3dc0096d // ldr q13, [x11, #32]
-	ADD $48, R11
-	WORD $0x3dc0018b // ldr q11, [x12]
-	WORD $0x3dc0058c // ldr q12, [x12, #16]
-	WORD $0x3dc0098e // ldr q14, [x12, #32]
+	WORD $0x3dc00189 // ldr q9, [x12]
+	WORD $0x3dc0058a // ldr q10, [x12, #16]
+	WORD $0x3dc0098d // ldr q13, [x12, #32]
 	ADD $48, R12
+	WORD $0x3dc001ab // ldr q11, [x13]
+	WORD $0x3dc005ac // ldr q12, [x13, #16]
+	WORD $0x3dc009ae // ldr q14, [x13, #32]
+	ADD $48, R13
 	WORD $0x4e1405af // dup v15.4s, v13.s[2]
 	WORD $0x4f3905ef // sshr v15.4s, v15.4s, #7
 	WORD $0x4eaf1df0 // orr v16.16b, v15.16b, v15.16b
@@ -2739,7 +2783,7 @@ loop2:
 	WORD $0x6f0a05ef // ushr v15.16b, v15.16b, #6
 	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc071af // ldr q15, [x13, #448]
+	WORD $0x3dc071cf // ldr q15, [x14, #448]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
 	WORD $0x4e32ce01 // fmla v1.4s, v16.4s, v18.4s
@@ -2784,7 +2828,7 @@ loop2:
 	WORD $0x6f0a05ef // ushr v15.16b, v15.16b, #6
 	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc075af // ldr q15, [x13, #464]
+	WORD $0x3dc075cf // ldr q15, [x14, #464]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce42 // fmla v2.4s, v18.4s, v16.4s
@@ -2829,7 +2873,7 @@ loop2:
 	WORD $0x6f0a05ef // ushr v15.16b, v15.16b, #6
 	WORD $0x4faae9f0 // sdot v16.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc079af // ldr q15, [x13, #480]
+	WORD $0x3dc079cf // ldr q15, [x14, #480]
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x4f8d91f2 // fmul v18.4s, v15.4s, v13.s[0]
 	WORD $0x4e32ce03 // fmla v3.4s, v16.4s, v18.4s
@@ -2874,7 +2918,7 @@ loop2:
 	WORD $0x6f0a05ef // ushr v15.16b, v15.16b, #6
 	WORD $0x4faae9f2 // sdot v18.4s, v15.16b, v10.4b[3]
 	WORD $0x4face9f1 // sdot v17.4s, v15.16b, v12.4b[3]
-	WORD $0x3dc07daf // ldr q15, [x13, #496]
+	WORD $0x3dc07dcf // ldr q15, [x14, #496]
 	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
 	WORD $0x4f8d91f0 // fmul v16.4s, v15.4s, v13.s[0]
 	WORD $0x4e30ce44 // fmla v4.4s, v18.4s, v16.4s
@@ -2885,16 +2929,16 @@ loop2:
 	ADD $1024, R2
 	SUB $1, R10
 	CBNZ R10, loop2
-	MOVD R7, R14
-	WORD $0x3d8001c1 // str q1, [x14]
-	WORD $0x3d8005c2 // str q2, [x14, #16]
-	WORD $0x3d8009c3 // str q3, [x14, #32]
-	WORD $0x3d800dc4 // str q4, [x14, #48]
-	ADD R8, R14
-	WORD $0x3d8001c5 // str q5, [x14]
-	WORD $0x3d8005c6 // str q6, [x14, #16]
-	WORD $0x3d8009c7 // str q7, [x14, #32]
-	WORD $0x3d800dc8 // str q8, [x14, #48]
+	MOVD R7, R15
+	WORD $0x3d8001e1 // str q1, [x15]
+	WORD $0x3d8005e2 // str q2, [x15, #16]
+	WORD $0x3d8009e3 // str q3, [x15, #32]
+	WORD $0x3d800de4 // str q4, [x15, #48]
+	ADD R8, R15
+	WORD $0x3d8001e5 // str q5, [x15]
+	WORD $0x3d8005e6 // str q6, [x15, #16]
+	WORD $0x3d8009e7 // str q7, [x15, #32]
+	WORD $0x3d800de8 // str q8, [x15, #48]
 	ADD $64, R7
 	ADD R5, R3
 	ADD R5, R4

@@ -67,22 +67,28 @@ func TestPreferredSetFollowsTheFigures(t *testing.T) {
 	require.Equal(t, AVX2, Core{Vectors: 3}.Preferred([]string{AVX2, Scalar}))
 }
 
+func TestPrefetchIsWhatIsKnownOfACore(t *testing.T) {
+	require.Equal(t, 576, MIDR(0x412fd050).core(cores).Prefetch, "Cortex-A55")
+	require.Zero(t, MIDR(0x410fd0b1).core(cores).Prefetch, "Cortex-A76")
+	require.Zero(t, MIDR(0x41ffffff).core(cores).Prefetch, "nothing is known")
+}
+
 func TestFileOfCoresWins(t *testing.T) {
 	root, file := tensorG3(t), filepath.Join(t.TempDir(), "cores.json")
 	t.Setenv(CoresEnv, file)
 	_, err := Cores(root, nil)
 	require.ErrorIs(t, err, ErrCores)
-	require.NoError(t, os.WriteFile(file, []byte(`{"cores": [{"implementer": "0x41", "part": "0xd4e", "name": "mine", "class": "big", "vectors": 3, "kernels": "dotprod"}],
+	require.NoError(t, os.WriteFile(file, []byte(`{"cores": [{"implementer": "0x41", "part": "0xd4e", "name": "mine", "class": "big", "vectors": 3, "kernels": "dotprod", "prefetch": 320}],
 		"processors": {"3": {"name": "odd", "speed": 0.5}}}`), 0o644))
 	all, err := Cores(root, nil)
 	require.NoError(t, err)
-	require.Equal(t, Core{Implementer: 0x41, Part: 0xd4e, Name: "mine", Class: Big, Vectors: 3, Prefer: DotProd}, all[8])
+	require.Equal(t, Core{Implementer: 0x41, Part: 0xd4e, Name: "mine", Class: Big, Vectors: 3, Prefer: DotProd, Prefetch: 320}, all[8])
 	require.Equal(t, Core{Name: "odd", Speed: 0.5}, all[3])
 	require.Equal(t, "Cortex-A510", all[2].Name)
 	for _, bad := range []string{"", "[]", `{"x": 1}`, `{} {}`, `{"cores": [{"name": "a"}]}`, `{"cores": [{"implementer": "0x141", "part": "1", "name": "a"}]}`,
 		`{"processors": {"x": {"name": "a"}}}`, `{"processors": {"-1": {"name": "a"}}}`, `{"processors": {"1": {"name": ""}}}`, `{"processors": {"1": {"name": "a", "class": "huge"}}}`,
 		`{"processors": {"1": {"name": "a", "speed": -1}}}`, `{"processors": {"1": {"name": "a", "kernels": "sse9"}}}`, `{"processors": {"1": {"name": "a", "part": "1"}}}`,
-		`{"processors": {"1": {"name": "a", "vectors": 1000}}}`} {
+		`{"processors": {"1": {"name": "a", "vectors": 1000}}}`, `{"processors": {"1": {"name": "a", "prefetch": 5000}}}`} {
 		require.NoError(t, os.WriteFile(file, []byte(bad), 0o644))
 		_, err := Cores(root, nil)
 		require.ErrorIs(t, err, ErrCores, bad)

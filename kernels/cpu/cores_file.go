@@ -14,7 +14,7 @@ import (
 // CoresEnv is the environment variable that names a file which says more or better about cores than the table here:
 //
 //	{
-//	  "cores": [{"implementer": "0x41", "part": "0xd8e", "name": "Neoverse-N3", "class": "big", "vectors": 2, "matmul": 2, "kernels": "i8mm"}],
+//	  "cores": [{"implementer": "0x41", "part": "0xd8e", "name": "Neoverse-N3", "class": "big", "vectors": 2, "matmul": 2, "kernels": "i8mm", "prefetch": 512}],
 //	  "processors": {"0": {"name": "fast", "class": "big", "speed": 1}, "1": {"name": "slow", "class": "little", "speed": 0.3}}
 //	}
 //
@@ -46,6 +46,7 @@ type coreText struct {
 	MatMul      int     `json:"matmul,omitempty"`
 	Speed       float64 `json:"speed,omitempty"`
 	Kernels     string  `json:"kernels,omitempty"`
+	Prefetch    int     `json:"prefetch,omitempty"`
 }
 
 // readCoresFile reads the file that the environment names; without one there is nothing to say.
@@ -148,7 +149,7 @@ func number(s string, most int) (int, error) {
 
 // core checks what a file says.
 func (t coreText) core() (Core, error) {
-	c := Core{Name: t.Name, InOrder: t.InOrder, Vectors: t.Vectors, MatMul: t.MatMul, Speed: t.Speed, Prefer: t.Kernels}
+	c := Core{Name: t.Name, InOrder: t.InOrder, Vectors: t.Vectors, MatMul: t.MatMul, Speed: t.Speed, Prefer: t.Kernels, Prefetch: t.Prefetch}
 	switch {
 	case t.Name == "" || len(t.Name) > 64:
 		return c, errors.New("a name of 1 to 64 bytes is needed")
@@ -156,6 +157,8 @@ func (t coreText) core() (Core, error) {
 		return c, errors.New("vectors and matmul are operations in a cycle, 0 to 64")
 	case t.Speed < 0 || t.Speed > 1e6:
 		return c, errors.New("speed is 0 or a positive number to compare cores by")
+	case t.Prefetch < 0 || t.Prefetch > 4096:
+		return c, errors.New("prefetch is a number of bytes ahead, 0 to 4096")
 	case t.Kernels != "" && !slices.Contains(Sets(), t.Kernels):
 		return c, fmt.Errorf("%q is no kernel set; there are %v", t.Kernels, Sets())
 	}

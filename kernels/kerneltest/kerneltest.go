@@ -165,7 +165,7 @@ func (c *Case) RunTiles(m *kernels.MatMul, step int) []float32 {
 		m.Func(&kernels.MatMulArgs{
 			W: unsafe.Pointer(&c.W[t*stride]), WStride: uintptr(stride), Tiles: min(step, c.Layout.TileRows(c.Rows)-t), Cols: c.Cols,
 			X: unsafe.Pointer(&c.X[0]), XStride: uintptr(c.XStride), N: c.N,
-			Y: unsafe.Pointer(&y[t*c.Layout.Rows]), YStride: uintptr(c.YStride),
+			Y: unsafe.Pointer(&y[t*c.Layout.Rows]), YStride: uintptr(c.YStride), Prefetch: uintptr(c.N % 3 * 320),
 		})
 	}
 	return y

@@ -92,6 +92,7 @@ func TestMatMulHasTheBitsOfScalar(t *testing.T) {
 	eachLayout(t, func(l *tile.Layout) func(*testing.T, *kernels.MatMul) {
 		shapes := sync.OnceValue(func() []answered { return manyShapes(l) })
 		return func(t *testing.T, m *kernels.MatMul) {
+			t.Log(len(shapes()), "products")
 			for _, c := range shapes() {
 				if diff := c.Diff(c.want, c.Run(m)); diff != "" {
 					t.Fatal(diff)
@@ -124,6 +125,7 @@ func TestMatMulHasTheBitsOfScalarForEveryCountOfRows(t *testing.T) {
 	eachLayout(t, func(l *tile.Layout) func(*testing.T, *kernels.MatMul) {
 		cases := sync.OnceValue(func() []answered { return everyCount(l) })
 		return func(t *testing.T, m *kernels.MatMul) {
+			t.Log(len(cases()), "products")
 			for _, c := range cases() {
 				if diff := c.Diff(c.want, c.Run(m)); diff != "" {
 					t.Fatal(diff)

@@ -30,7 +30,7 @@ func Topology() (sched.Topology, error) {
 	if runtime.GOOS == "linux" {
 		cores := map[int]sched.Core{}
 		for id, c := range known {
-			cores[id] = sched.Core{Name: c.Name, Small: c.Small(), Width: float64(c.Vectors), Speed: c.Speed}
+			cores[id] = sched.Core{Name: c.Name, Small: c.Small(), Width: float64(c.Vectors), Speed: c.Speed, Prefetch: c.Prefetch}
 		}
 		t = sched.ReadTopology("/", allowed, cores)
 	} else if levels := kernels.Levels(); levels != nil {

@@ -20,7 +20,7 @@ func floatFile() {
 func floatProduct(f *fn, name string, col, rows, n int) {
 	base, stride, tiles := f.field(gaP1), f.field(gaStride), f.field(gaTiles)
 	y, ystride, xstride := f.field(gaY), f.field(gaYStride), f.field(gaXStride)
-	cols := f.r()
+	cols, ahead := f.r(), f.field(gaAhead)
 	var x, w []R
 	for range n {
 		x = append(x, f.r())
@@ -60,6 +60,9 @@ func floatProduct(f *fn, name string, col, rows, n int) {
 		f.ins("BLT %s", tail)
 		f.at(four)
 		q := f.vs(n)
+		for _, p := range w {
+			f.prefetch(ahead, run{p, 4 * col})
+		}
 		f.measure(64*rows, 4*col*rows, func() {
 			for c := range n {
 				f.ldq(q[c], x[c], 0)
@@ -72,6 +75,7 @@ func floatProduct(f *fn, name string, col, rows, n int) {
 				f.add(p, 4*col)
 			}
 		})
+		f.cost.instructions += rows // what leaves prefetching out
 		f.ins("SUBS $4, R%d", cols)
 		f.ins("BGE %s", four)
 		f.at(tail)

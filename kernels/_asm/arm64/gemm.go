@@ -17,6 +17,7 @@ const (
 	gaScales
 	gaPanels
 	gaLoad
+	gaAhead
 )
 
 // Offsets in a Q8X block.
@@ -111,7 +112,7 @@ func gemv(g *gen, n int) {
 	g.p0, g.p1 = g.r(), g.r()
 	base0, base1, stride, tiles := g.field(gaP0), g.field(gaP1), g.field(gaStride), g.field(gaTiles)
 	y, ystride, xstride := g.field(gaY), g.field(gaYStride), g.field(gaXStride)
-	blocks := g.r()
+	blocks, ahead := g.r(), g.field(gaAhead)
 	x := make([]R, n)
 	for c := range x {
 		x[c] = g.r()
@@ -137,31 +138,35 @@ func gemv(g *gen, n int) {
 				g.movi(v, 0)
 			}
 		}
-		g.step(blocks, func() {
-			g.scales(g)
-			for sub := range g.subs() {
-				q, meta := make([][]V, n), g.vs(n)
-				for c := range n {
-					q[c] = g.vs(2)
-					g.ldq(q[c][0], x[c], 0)
-					g.ldq(q[c][1], x[c], 16)
-					g.ldq(meta[c], x[c], q8xMeta)
-					g.add(x[c], q8xBytes)
-				}
-				if n == 1 {
-					g.rows(sub, []int{0, 1, 2, 3}, acc, q, meta)
-				} else {
-					for r := range 4 {
-						g.rows(sub, []int{r}, acc, q, meta)
+		g.loop(blocks, func() {
+			g.prefetch(ahead, run{g.p0, g.s0}, run{g.p1, g.s1})
+			g.measure(16*g.elems, g.s0+g.s1, func() {
+				g.scales(g)
+				for sub := range g.subs() {
+					q, meta := make([][]V, n), g.vs(n)
+					for c := range n {
+						q[c] = g.vs(2)
+						g.ldq(q[c][0], x[c], 0)
+						g.ldq(q[c][1], x[c], 16)
+						g.ldq(meta[c], x[c], q8xMeta)
+						g.add(x[c], q8xBytes)
 					}
+					if n == 1 {
+						g.rows(sub, []int{0, 1, 2, 3}, acc, q, meta)
+					} else {
+						for r := range 4 {
+							g.rows(sub, []int{r}, acc, q, meta)
+						}
+					}
+					for c := range n {
+						g.put(q[c]...)
+					}
+					g.put(meta...)
 				}
-				for c := range n {
-					g.put(q[c]...)
-				}
-				g.put(meta...)
-			}
-			g.add(g.p0, g.s0)
-			g.add(g.p1, g.s1)
+				g.add(g.p0, g.s0)
+				g.add(g.p1, g.s1)
+			})
+			g.cost.instructions++ // what leaves prefetching out
 		})
 		at := g.r()
 		g.ins("MOVD R%d, R%d", y, at)
@@ -178,6 +183,29 @@ func gemv(g *gen, n int) {
 		g.ins("ADD R%d, R%d", stride, base0)
 		g.ins("ADD R%d, R%d", stride, base1)
 	})
+}
+
+// run is the bytes of weights that a step takes from a pointer.
+type run struct {
+	from  R
+	bytes int
+}
+
+// prefetch asks for the lines of 64 bytes that the step will take which is so many bytes ahead, unless ahead is 0. The weights of a product are read once: the lines are streamed.
+func (f *fn) prefetch(ahead R, runs ...run) {
+	none, at := f.label("near"), f.r()
+	f.ins("CBZ R%d, %s", ahead, none)
+	for _, x := range runs {
+		if x.bytes == 0 {
+			continue
+		}
+		f.ins("ADD R%d, R%d, R%d", ahead, x.from, at)
+		for off := 0; off < x.bytes; off += 64 {
+			f.ins("PRFM %d(R%d), PLDL1STRM", off, at)
+		}
+	}
+	f.at(none)
+	f.putR(at)
 }
 
 // rows adds 32 columns of some quarters.

@@ -104,6 +104,7 @@ type worker struct {
 	scratch []float32          // outputs of a chunk before the epilogue
 	args    kernels.MatMulArgs // of the call under way: kernels are called through variables, so that a block on the stack would go to the heap
 	attend  attendScratch
+	ahead   uintptr       // how far the processor prefetches weights, see kernels.MatMulArgs
 	uses    []Use         // per kernel
 	did     float64       // since the region began: bytes of weights times activation rows
 	busy    time.Duration // in kernels, if timed

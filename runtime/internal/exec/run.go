@@ -100,13 +100,9 @@ func (m *Model) learn() {
 	m.pool.Learn(m.did[:n], m.busy[:n])
 }
 
-// Until makes a Run end with ErrStopped between two steps once done is closed; nil: never. What the batch has stored by then is of no use. A model whose weights are read as they are
-// wanted computes its batch to the end, since reads are under way.
-func (m *Model) Until(done <-chan struct{}) {
-	if m.stream == nil {
-		m.until = done
-	}
-}
+// Until makes a Run end with ErrStopped between two steps once done is closed; nil: never. What the batch has stored by then is of no use. Reads that are under way go on; the
+// stream waits for them where it wants their memory again.
+func (m *Model) Until(done <-chan struct{}) { m.until = done }
 
 // Whole says that rows see later positions: all tokens of a session must be in one batch.
 func (m *Model) Whole() bool {
@@ -123,6 +119,7 @@ func (m *Model) Whole() bool {
 func (m *Model) region(id int) {
 	w := &m.work[id]
 	w.turn, w.did, w.busy, w.before = 0, 0, 0, 0
+	w.ahead = uintptr(m.pool.Prefetch(id))
 	if w.times != nil {
 		w.since = time.Now()
 	}

@@ -94,6 +94,7 @@ func (w *weight) multiply(k *worker, a *kernels.MatMulArgs) {
 	u.Calls++
 	u.Rows += uint64(a.Tiles * w.layout.Rows * a.N)
 	u.Bytes += uint64(a.Tiles) * uint64(a.WStride)
+	a.Prefetch = k.ahead
 	if !k.m.timed && k.times == nil {
 		w.mm.Func(a)
 		return

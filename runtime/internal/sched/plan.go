@@ -29,7 +29,8 @@ type Share struct {
 	CPU  int     `json:"cpu"`
 	Part float64 `json:"part"`
 
-	among []int // where its worker may run: the processors like this one
+	among    []int // where its worker may run: the processors like this one
+	prefetch int   // of them all; workers that are anywhere have one only if all processors agree
 }
 
 // Crew is a choice of processors, the fastest first.
@@ -66,12 +67,16 @@ func (t Topology) Plan(p Policy, limit int) Plan {
 	for _, ids := range like {
 		slices.Sort(ids)
 	}
+	agreed := !slices.ContainsFunc(all, func(c CPU) bool { return c.Prefetch != all[0].Prefetch })
 	crew := func(name string, cpus []CPU, even bool) Crew {
 		// Workers that are not bound are anywhere: none of them is slower than another.
 		bound := !t.Unbound && !even && len(like) > 1
 		c := Crew{Name: name, Shares: shares(cpus, limit, !bound), Bound: bound}
 		for i := range c.Shares {
 			c.Shares[i].among = like[cluster(cpus[i])]
+			if bound || agreed {
+				c.Shares[i].prefetch = cpus[i].Prefetch
+			}
 		}
 		return c
 	}

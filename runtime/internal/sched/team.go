@@ -46,6 +46,14 @@ func NewTeam(c Crew) *Team {
 // Crew is the crew with its shares as they are now.
 func (t *Team) Crew() Crew { return t.crew }
 
+// Prefetch is how many bytes ahead of its loads worker w asks for weights, 0 if not at all.
+func (t *Team) Prefetch(w int) int {
+	if w >= len(t.crew.Shares) {
+		return 0
+	}
+	return t.crew.Shares[w].prefetch
+}
+
 // Run is Pool.Run with every worker in its place. The caller's thread has its own place again afterwards.
 func (t *Team) Run(f func(w int)) error {
 	if t.places == nil {

@@ -17,8 +17,9 @@ type CPU struct {
 	Node       int     `json:"node"` // memory node
 	Kind       string  `json:"kind"` // name of the core, "" where unknown
 	Small      bool    `json:"small,omitempty"`
-	Capability float64 `json:"capability"`            // estimated speed, the fastest of the machine being 1
-	Cache      int     `json:"cache_bytes,omitempty"` // of the last cache that it reaches
+	Capability float64 `json:"capability"`               // estimated speed, the fastest of the machine being 1
+	Cache      int     `json:"cache_bytes,omitempty"`    // of the last cache that it reaches
+	Prefetch   int     `json:"prefetch_bytes,omitempty"` // how far ahead of the loads it likes to be told
 }
 
 // Topology is the processors of a machine that a process may use.
@@ -34,6 +35,8 @@ type Core struct {
 	Small bool    // made to save power: in order, or an efficiency core
 	Width float64 // relative speed at the same clock; 0: unknown
 	Speed float64 // relative speed; not 0: said by the user, and nothing else counts
+
+	Prefetch int // bytes ahead of the loads at which weights are asked for; 0: not at all
 }
 
 // smallShare is how much of a large core's speed a small one has at the same clock where nothing more is known: two of its four pipelines or a little more.
@@ -56,7 +59,7 @@ func ReadTopology(root string, allowed []int, cores map[int]Core) Topology {
 			continue
 		}
 		k := cores[id]
-		c := CPU{ID: id, Core: id, Kind: k.Name, Small: k.Small || slices.Contains(atoms, id)}
+		c := CPU{ID: id, Core: id, Kind: k.Name, Small: k.Small || slices.Contains(atoms, id), Prefetch: k.Prefetch}
 		if s := readList(filepath.Join(dir, "topology/thread_siblings_list")); len(s) > 0 {
 			c.Core = slices.Min(s)
 		}

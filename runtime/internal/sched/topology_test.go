@@ -188,3 +188,27 @@ func TestListsThatAreNoneAreRefused(t *testing.T) {
 	}
 	require.Nil(t, readList(f+"x"))
 }
+
+// A worker that keeps to cores of one kind has their distance, one that is anywhere has it only where all agree.
+func TestWorkersPrefetchAsTheirCoresLike(t *testing.T) {
+	near, far := a510, x3
+	near.core.Prefetch, far.core.Prefetch = 576, 448
+	root, cores := machine(t, false, near, a715, far)
+	top := ReadTopology(root, nil, cores)
+	of := func(top Topology, p Policy) (all []int) {
+		c := top.Plan(p, 0).Prefill[0]
+		team := NewTeam(c)
+		defer team.Close()
+		for w := range c.Shares {
+			all = append(all, team.Prefetch(w))
+		}
+		return all
+	}
+	require.Equal(t, []int{448, 0, 0, 0, 0, 576, 576, 576, 576}, of(top, PolicyAll))
+	require.Equal(t, make([]int, 9), of(top, PolicyEven))
+	for i := range top.CPUs {
+		top.CPUs[i].Prefetch = 64
+	}
+	require.Equal(t, []int{64, 64, 64, 64, 64, 64, 64, 64, 64}, of(top, PolicyEven))
+	require.Zero(t, NewTeam(Crew{}).Prefetch(0))
+}
