@@ -44,7 +44,7 @@ func (b Bound) Time() float64 { return max(b.Memory, b.Instructions) }
 
 // On bounds the kernel on a machine whose cores all work.
 func (k Kernel) On(m Machine) Bound {
-	b := Bound{Memory: 1000 * k.Bytes / m.GBps, Instructions: 1000 * k.Instructions / m.Rate(), By: "memory"}
+	b := Bound{Memory: 1000 * k.Bytes / m.GBps, Instructions: 1000 * k.Instructions / m.Rate(k.Set), By: "memory"}
 	if b.Instructions > b.Memory {
 		b.By = "instructions"
 	}
@@ -119,9 +119,10 @@ func Decode(l *tile.Layout, target plan.Target) (Kernel, bool) {
 	return Kernel{}, false
 }
 
-// Best is the layout of a type, among those that the target has kernels for, whose weights take the least time on a machine when tokens are decoded; nil if there is none.
+// Best is the layout of a type whose weights take the least time on a machine when tokens are decoded, among those that the best set has kernels for: which set runs is another
+// choice, and made later. nil if there is none.
 func Best(t tile.Type, target plan.Target, m Machine) (best *tile.Layout) {
-	least := 0.0
+	least, first := 0.0, len(sets)
 	for _, l := range tile.Layouts() {
 		if l.Type != t || l.Rows != tile.Rows16 {
 			continue
@@ -130,8 +131,9 @@ func Best(t tile.Type, target plan.Target, m Machine) (best *tile.Layout) {
 		if !ok {
 			continue
 		}
-		if time := k.On(m).Time(); best == nil || time < least {
-			best, least = l, time
+		set := slices.IndexFunc(sets, func(s struct{ feature, set string }) bool { return s.set == k.Set })
+		if time := k.On(m).Time(); set < first || set == first && time < least {
+			best, least, first = l, time, set
 		}
 	}
 	return best
@@ -212,6 +214,9 @@ func Of(parts []Part, target plan.Target, m Machine) (*Roofline, error) {
 func (r *Roofline) Text() string {
 	m := r.Machine
 	s := fmt.Sprintf("target %s: %s, %.4g GB/s, %d cores × %.4g GHz × %.3g instructions in a cycle\n", r.Target, m.Name, m.GBps, m.Cores, m.GHz, m.IPC)
+	if u := m.Shared; u != nil {
+		s += fmt.Sprintf("  in streaming mode: %d × %.4g GHz × %.3g instructions in a cycle\n", u.Count, u.GHz, u.IPC)
+	}
 	for _, x := range m.Source {
 		s += "  " + x + "\n"
 	}

@@ -110,3 +110,14 @@ func TestRooflineOfParts(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, r.TokensPerSecond, "nothing is claimed for kernels that were not counted")
 }
+
+// Cores of an M4 share the unit that computes in streaming mode: its rate bounds these kernels, theirs the others.
+func TestKernelsInStreamingModeAreBoundByTheirUnit(t *testing.T) {
+	m := MachineOf("m4")
+	cores, unit := Kernel{Instructions: 1, Set: "i8mm"}, Kernel{Instructions: 1, Set: "sme2"}
+	require.InDelta(t, 1000/(4*4.4*4), cores.On(m).Instructions, 1e-9)
+	require.InDelta(t, 1000/3.9, unit.On(m).Instructions, 1e-9)
+	require.InDelta(t, 1000/(2*3.9), unit.On(m.With(0, 0, 0, 2)).Instructions, 1e-9)
+	require.InDelta(t, 1000/3.9, unit.On(MachineOf("m4")).Instructions, 1e-9, "what is recorded stays")
+	require.InDelta(t, 1000.0/8, unit.On(Machine{Cores: 2, GHz: 2, IPC: 2}).Instructions, 1e-9, "a machine without such a unit")
+}
