@@ -171,6 +171,7 @@ func (p *Pool) call(w int) {
 func (p *Pool) work(w int) {
 	defer p.exit.Done()
 	runtime.LockOSThread()
+	serve()
 	q := &p.parked[w]
 	for seen := uint32(1); ; seen++ {
 		for spins := 1; p.epoch.v.Load() != seen; spins++ {

@@ -56,11 +56,15 @@ func (t *Team) Prefetch(w int) int {
 
 // Run is Pool.Run with every worker in its place. The caller's thread has its own place again afterwards.
 func (t *Team) Run(f func(w int)) error {
-	if t.places == nil {
+	if t.places == nil && !served {
 		return t.Pool.Run(f)
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if served {
+		serve() // another thread than the last time, perhaps
+		return t.Pool.Run(f)
+	}
 	defer t.home.move()
 	t.places[0].move()
 	t.f = f
