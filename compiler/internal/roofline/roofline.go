@@ -160,6 +160,8 @@ type Roofline struct {
 	TokensPerSecond float64 `json:"tokens_per_second_at_most"`
 	// Memory is the share of the time for which memory is what bounds.
 	Memory float64 `json:"memory_share"`
+	// OnCores is TokensPerSecond where the cores themselves compute, by the next set, instead of a unit for streaming mode that they share; 0 where there is none.
+	OnCores float64 `json:"tokens_per_second_on_cores_at_most,omitempty"`
 }
 
 // Part is a matrix of a model, as far as a token is multiplied with it.
@@ -207,6 +209,15 @@ func Of(parts []Part, target plan.Target, m Machine) (*Roofline, error) {
 	if total > 0 && whole {
 		r.TokensPerSecond, r.Memory = 1e12/total, memory/total
 	}
+	if m.Shared != nil && slices.Contains(target.Features, streaming) {
+		target.Features = slices.DeleteFunc(slices.Clone(target.Features), func(f string) bool { return f == streaming })
+		m.Shared = nil
+		cores, err := Of(parts, target, m)
+		if err != nil {
+			return nil, err
+		}
+		r.OnCores = cores.TokensPerSecond
+	}
 	return r, nil
 }
 
@@ -236,6 +247,9 @@ func (r *Roofline) Text() string {
 	}
 	if r.TokensPerSecond > 0 {
 		s += fmt.Sprintf("\na token's products take %.3g ms at best, %.0f %% of it bound by memory: at most %.4g tokens/s\n(of weights that a cache holds more are read in a second)\n", 1000/r.TokensPerSecond, 100*r.Memory, r.TokensPerSecond)
+	}
+	if r.OnCores > 0 {
+		s += fmt.Sprintf("by the cores instead of the unit for streaming mode: at most %.4g tokens/s (jns-run --kernels with the next set)\n", r.OnCores)
 	}
 	return s
 }

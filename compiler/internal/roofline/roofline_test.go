@@ -121,3 +121,18 @@ func TestKernelsInStreamingModeAreBoundByTheirUnit(t *testing.T) {
 	require.InDelta(t, 1000/3.9, unit.On(MachineOf("m4")).Instructions, 1e-9, "what is recorded stays")
 	require.InDelta(t, 1000.0/8, unit.On(Machine{Cores: 2, GHz: 2, IPC: 2}).Instructions, 1e-9, "a machine without such a unit")
 }
+
+func TestCoresAreShownBesideTheUnitThatTheyShare(t *testing.T) {
+	target, err := plan.FindTarget("m4")
+	require.NoError(t, err)
+	parts := []Part{{tile.Q4_0x16, 1 << 20, 9 << 16}}
+	r, err := Of(parts, target, MachineOf("m4"))
+	require.NoError(t, err)
+	require.Equal(t, "sme2", r.Lines[0].Kernels[0].Set)
+	require.InDelta(t, 120e9/(9<<16), r.OnCores, 1, "memory bounds the cores")
+	require.Contains(t, r.Text(), "by the cores instead")
+	r, err = Of(parts, target, Machine{GBps: 120, Cores: 4, GHz: 4, IPC: 4})
+	require.NoError(t, err)
+	require.Zero(t, r.OnCores)
+	require.NotContains(t, r.Text(), "by the cores instead")
+}
