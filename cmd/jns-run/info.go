@@ -18,7 +18,7 @@ func infoCommand() *cli.Command {
 		Name: "info", Usage: "say what a container is, and what this machine would run it with", ArgsUsage: "[MODEL.jns]",
 		Description: "Without a container: the processor's cores, the kernel sets, and which processors would read prompts and which decode (--policy, --threads).\n" +
 			"JNS_CORES=FILE names a JSON file that says more about cores than is known here: {\"cores\": [{\"implementer\": \"0x41\", \"part\": \"0xd8e\", \"name\": \"Neoverse-N3\",\n" +
-			"\"class\": \"big\", \"in_order\": false, \"vectors\": 2, \"matmul\": 2, \"kernels\": \"i8mm\"}], \"processors\": {\"0\": {\"name\": \"fast\", \"class\": \"big\", \"speed\": 1}}}.",
+			"\"class\": \"big\", \"in_order\": false, \"vectors\": 2, \"matmul\": 2, \"kernels\": \"i8mm\", \"prefetch\": 512}], \"processors\": {\"0\": {\"name\": \"fast\", \"class\": \"big\", \"speed\": 1}}}.",
 		Flags: engineFlags(), Action: info,
 	}
 }
