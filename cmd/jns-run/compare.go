@@ -207,10 +207,26 @@ func measured(ctx context.Context, args []string) ([]byte, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(words.String()))
+		said := strings.TrimPrefix(strings.TrimSpace(words.String()), "jns-run: ")
+		if cmd.ProcessState != nil && kinds[cmd.ProcessState.ExitCode()] != nil {
+			return nil, childError{said, kinds[cmd.ProcessState.ExitCode()]}
+		}
+		return nil, fmt.Errorf("%w: %s", err, said)
 	}
 	return out.Bytes(), nil
 }
+
+// childError is what a process said, and what kind of failure its exit code told.
+type childError struct {
+	said string
+	kind error
+}
+
+func (e childError) Error() string { return e.said }
+func (e childError) Unwrap() error { return e.kind }
+
+// kinds are sentinels of the classes that exit codes stand for.
+var kinds = map[int]error{jnscli.ExitUsage: jnscli.ErrUsage, jnscli.ExitCorrupt: format.ErrCorrupt, jnscli.ExitUnsupported: format.ErrUnsupported, jnscli.ExitVerify: errEvidence}
 
 // limited refuses more than so many bytes.
 type limited struct {

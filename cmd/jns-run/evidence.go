@@ -224,6 +224,9 @@ func writeEvidence(dir string, m *manifest, records [][]byte) (digest string, er
 	if err := write(manifestName, b); err != nil {
 		return "", err
 	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) { // an empty directory, which a rename does not replace everywhere
+		return "", err
+	}
 	if err := os.Rename(tmp, filepath.Clean(dir)); err != nil {
 		return "", err
 	}
@@ -234,16 +237,22 @@ func writeEvidence(dir string, m *manifest, records [][]byte) (digest string, er
 	return hexSum(b), nil
 }
 
-// vacant says whether evidence may be written there: nothing is written over.
+// vacant says whether evidence can be written there: nothing is written over.
 func vacant(dir string) error {
-	f, err := os.ReadDir(dir)
+	st, err := os.Lstat(dir)
 	switch {
-	case errors.Is(err, os.ErrNotExist), err == nil && len(f) == 0:
+	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
+	case !st.IsDir():
+		return fmt.Errorf("%s is no directory; name a new one", dir)
 	}
-	return fmt.Errorf("%s is not empty; name a new directory", dir)
+	f, err := os.ReadDir(dir)
+	if err == nil && len(f) > 0 {
+		err = fmt.Errorf("%s is not empty; name a new directory", dir)
+	}
+	return err
 }
 
 func encodeManifest(m *manifest) ([]byte, error) {

@@ -219,6 +219,8 @@ func TestBenchComparesWithPortable(t *testing.T) {
 		code, _ := command(t, append([]string{"bench", model}, bad...)...)
 		require.NotEqual(t, jnscli.ExitOK, code, "%q", bad)
 	}
+	code, _ = command(t, "bench", model, "--compare", "portable", "-p", "100000") // which only the process can know
+	require.Equal(t, jnscli.ExitUsage, code)
 }
 
 // Two models have nothing to compare: this is said before any process is started.
@@ -244,4 +246,22 @@ func TestEvidenceThatCannotBeWrittenLeavesNothing(t *testing.T) {
 	require.Error(t, err)
 	require.NoDirExists(t, dir)
 	require.NoDirExists(t, dir+".partial")
+}
+
+// TestEvidenceMayGoIntoAnEmptyDirectory, and what it cannot go into is said before anything is measured.
+func TestEvidenceMayGoIntoAnEmptyDirectory(t *testing.T) {
+	m, raw := madeUp(t)
+	dir := filepath.Join(t.TempDir(), "e")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.NoError(t, vacant(dir))
+	_, err := writeEvidence(dir, m, raw)
+	require.NoError(t, err)
+	_, _, err = readEvidence(dir)
+	require.NoError(t, err)
+	require.ErrorContains(t, vacant(dir), "not empty")
+	link, file := dir+"-link", dir+"-file"
+	require.NoError(t, os.Symlink("nowhere", link))
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.ErrorContains(t, vacant(link), "no directory")
+	require.ErrorContains(t, vacant(file), "no directory")
 }

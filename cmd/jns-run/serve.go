@@ -42,6 +42,12 @@ func serveCommand() *cli.Command {
 }
 
 func serve(ctx context.Context, c *cli.Command, e *engine.Engine) error {
+	if given("api-key") && c.String("api-key") == "" { // by a variable of a shell that is not set, say: nobody would be kept out
+		return jnscli.Usagef("--api-key is empty; leave it out to serve without one")
+	}
+	if p := c.Int("port"); p < 0 || p > 65535 {
+		return jnscli.Usagef("--port %d: 0 to 65535 can be used", p)
+	}
 	params, err := sampleParams(c)
 	if err != nil {
 		return err

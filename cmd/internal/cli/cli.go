@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -97,9 +98,35 @@ func Run(root *cli.Command, classes Classes, args []string) (code int) {
 	return classes.Code(err)
 }
 
+// texts are the flags whose value may be the empty text.
+var texts = []string{"prompt", "system", "description", "licence", "attribution", "repository", "revision"}
+
+// filled refuses a flag that names nothing, as by a variable of a shell that is not set: it would count as not given. Where a variable of the environment can stand for the flag, an
+// empty one is none.
+func filled(f cli.Flag) {
+	if s, ok := f.(*cli.StringFlag); ok && s.Validator == nil && len(s.Sources.Chain) == 0 && !slices.Contains(texts, s.Name) {
+		s.Validator = func(v string) error {
+			if v == "" {
+				return errors.New("it is empty; leave the flag out or give it a value")
+			}
+			return nil
+		}
+	}
+}
+
 // quiet makes the library report usage errors as errors and leave printing and exiting to Run.
 func quiet(c *cli.Command) {
+	for _, f := range c.Flags {
+		filled(f)
+	}
 	c.ExitErrHandler = func(context.Context, *cli.Command, error) {}
+	c.CommandNotFound = func(_ context.Context, c *cli.Command, _ string) { // --help behind an argument
+		if c == c.Root() {
+			_ = cli.ShowRootCommandHelp(c)
+		} else {
+			_ = cli.ShowSubcommandHelp(c)
+		}
+	}
 	c.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
 		return Usagef("%v (see %s --help)", err, c.FullName())
 	}

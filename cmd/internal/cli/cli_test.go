@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,4 +43,33 @@ func TestSizes(t *testing.T) {
 
 func TestTextOfFilesDoesNotCommandTheTerminal(t *testing.T) {
 	require.Equal(t, "a\ufffd[2Jb\ufffdc\n\té\ufffd\ufffd", Printable("a\x1b[2Jb\u009bc\n\té\x7f\r"))
+}
+
+func TestFlagsThatNameNothingAreRefused(t *testing.T) {
+	t.Setenv("JNS_TEST_KEY", "")
+	cmd := func() *cli.Command {
+		return &cli.Command{Name: "x", Flags: []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}}, &cli.StringFlag{Name: "key", Sources: cli.EnvVars("JNS_TEST_KEY")}, &cli.StringFlag{Name: "prompt"}},
+			Action: func(context.Context, *cli.Command) error { return nil }}
+	}
+	for _, args := range [][]string{{"--output", ""}, {"-o", ""}, {"--output="}} {
+		require.Equal(t, ExitUsage, Run(cmd(), nil, append([]string{"x"}, args...)), "%q", args)
+	}
+	require.Equal(t, ExitOK, Run(cmd(), nil, []string{"x", "--prompt", "", "-o", "y"}))
+	require.Equal(t, ExitOK, Run(cmd(), nil, []string{"x"}), "a variable that is empty is none")
+}
+
+// TestHelpMayStandBehindAnArgument: it is then that one wants to know.
+func TestHelpMayStandBehindAnArgument(t *testing.T) {
+	cmd := func(out *strings.Builder) *cli.Command {
+		return &cli.Command{Name: "x", Writer: out, Action: func(context.Context, *cli.Command) error { return errors.New("ran") },
+			Commands: []*cli.Command{{Name: "do", Usage: "does it", Flags: []cli.Flag{&cli.BoolFlag{Name: "fast"}}, Action: func(context.Context, *cli.Command) error { return errors.New("ran") }}}}
+	}
+	for _, args := range [][]string{{"x", "do", "file", "--help"}, {"x", "do", "file", "-h"}, {"x", "do", "--help"}, {"x", "help", "do"}} {
+		var out strings.Builder
+		require.Equal(t, ExitOK, Run(cmd(&out), nil, args), "%q", args)
+		require.Contains(t, out.String(), "--fast", "%q", args)
+	}
+	var out strings.Builder
+	require.Equal(t, ExitOK, Run(cmd(&out), nil, []string{"x", "file", "--help"}))
+	require.Contains(t, out.String(), "does it")
 }
