@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,6 +44,12 @@ func Restore(ctx context.Context, opt RestoreOptions) ([]Restored, error) {
 	paths, err := opt.paths(len(c.TOC.Source))
 	if err != nil {
 		return nil, err
+	}
+	for _, p := range paths {
+		a, err := f.Stat()
+		if b, err2 := os.Stat(p); err == nil && err2 == nil && os.SameFile(a, b) {
+			return nil, fmt.Errorf("%s is the container itself; name another output", p)
+		}
 	}
 	total := uint64(0)
 	for _, s := range c.TOC.Source {
@@ -113,6 +120,9 @@ func openContainer(path string) (*os.File, *format.Container, error) {
 		return nil, nil, err
 	}
 	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = errors.New("no regular file")
+	}
 	if err == nil {
 		var c *format.Container
 		if c, err = format.Open(f, st.Size()); err == nil {

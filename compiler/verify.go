@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"sync"
@@ -48,6 +49,9 @@ func Verify(ctx context.Context, opt VerifyOptions) (*Verified, error) {
 	}
 	defer f.Close()
 	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", opt.Container)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +73,14 @@ func Verify(ctx context.Context, opt VerifyOptions) (*Verified, error) {
 	return v.out, nil
 }
 
+// failed is the error of a verification. What could not be read was not verified: the system says why.
 func failed(path string, err error) error {
-	if errors.Is(err, context.Canceled) {
+	var unread *fs.PathError
+	switch {
+	case errors.Is(err, context.Canceled):
 		return err
+	case errors.As(err, &unread):
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	return fmt.Errorf("%s: %w: %w", path, ErrVerify, err)
 }

@@ -31,6 +31,9 @@ type got struct {
 
 func getAction(ctx context.Context, c *cli.Command) error {
 	arg := c.Args().First()
+	if c.Args().Len() > 0 && arg == "" { // by a variable of a shell that is not set, say
+		return jnscli.Usagef("the name is empty (see jns-get --help)")
+	}
 	if arg == "" && c.String("manifest") == "" {
 		return noVerb(ctx, c)
 	}

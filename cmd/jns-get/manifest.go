@@ -55,6 +55,9 @@ func findManifest(ctx context.Context, c *cli.Command, name string) (*found, err
 		fmt.Fprintf(os.Stderr, "jns-get: note: %s\n", jnscli.Printable(err.Error()))
 	}
 	if f.Manifest, err = manifests.Parse(text); err != nil {
+		if place := c.String("manifest"); place != "" {
+			err = fmt.Errorf("%s: %w", place, err)
+		}
 		return nil, err
 	}
 	if name != "" && f.Name != name {

@@ -138,6 +138,9 @@ func open(c *cli.Command) (*engine.Engine, error) {
 
 // openNamed opens a container as the flags say.
 func openNamed(c *cli.Command, name string) (*engine.Engine, error) {
+	if err := apart(c, name); err != nil {
+		return nil, err
+	}
 	o := engineOptions(c)
 	trace := traceFile{name: c.String("record-routing")}
 	if trace.name == "" {
@@ -152,6 +155,20 @@ func openNamed(c *cli.Command, name string) (*engine.Engine, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
+}
+
+// apart refuses to write over what is read.
+func apart(c *cli.Command, input string) error {
+	in, err := os.Stat(input)
+	if err != nil {
+		return nil // opening it says why
+	}
+	for _, name := range []string{"output", "record-routing"} {
+		if out, err := os.Stat(c.String(name)); err == nil && os.SameFile(in, out) {
+			return jnscli.Usagef("--%s %s would be written over what is read; name another file", name, c.String(name))
+		}
+	}
+	return nil
 }
 
 // engineOptions are the options that the flags ask for. What is not asked for stays 0: the engine then takes its default, or less where memory is scarce.

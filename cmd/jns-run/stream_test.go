@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,5 +20,23 @@ func TestPoliciesAreNamesWithACommaBetween(t *testing.T) {
 	for _, s := range []string{",", "big,", ",lru", "big,,lru", "big,big", "lru,aged", "big,lru,next", "smallest"} {
 		_, _, err := policies(s)
 		require.ErrorIs(t, err, jnscli.ErrUsage, "%q", s)
+	}
+}
+
+// TestNothingIsWrittenOverWhatIsRead: the container, or a trace.
+func TestNothingIsWrittenOverWhatIsRead(t *testing.T) {
+	model := filepath.Join(t.TempDir(), "m.jns")
+	b, err := os.ReadFile(container(t, "jns-tiny"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(model, b, 0o600))
+	for _, args := range [][]string{
+		{"logits", model, "--tokens", "1", "-o", model}, {"bench", model, "-p", "2", "-n", "1", "-r", "1", "-o", model}, {model, "-p", "hi", "--record-routing", model},
+		{"stats", model, "-p", "hi", "--record-routing", model},
+	} {
+		code, _ := command(t, args...)
+		require.Equal(t, jnscli.ExitUsage, code, "%q", args)
+		again, err := os.ReadFile(model)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(b, again), "%q", args)
 	}
 }

@@ -44,6 +44,9 @@ func heatmapCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
+			if err := apart(c, c.Args().First()); err != nil {
+				return err
+			}
 			title := "use of experts: " + filepath.Base(c.Args().First())
 			if name := c.String("output"); name != "" {
 				if err := output.Write(name, 0o666, func(f *os.File) error { return t.HeatMap(f, title) }); err != nil || !c.Bool("json") {

@@ -73,7 +73,7 @@ func repro(ctx context.Context, c *cli.Command) error {
 	text, err := manifests.Read(f)
 	f.Close()
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	m, err := manifests.Parse(text)
 	if err != nil {
