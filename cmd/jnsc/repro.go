@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	jnscli "jns/cmd/internal/cli"
+	"jns/cmd/internal/output"
 	"jns/cmd/internal/progress"
 	"jns/compiler"
 	"jns/format"
@@ -99,11 +100,11 @@ func (r *chainOf) rebuild(ctx context.Context, c *cli.Command, m *manifests.Mani
 	}
 	out := c.String("output")
 	if out == "" {
-		dir, err := os.MkdirTemp("", "jns-repro-")
+		dir, remove, err := output.TempDir("jns-repro-")
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
+		defer remove()
 		out = filepath.Join(dir, m.Container.File)
 	} else if err := mayWrite(out, false); err != nil {
 		return err

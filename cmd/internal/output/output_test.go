@@ -85,3 +85,28 @@ func TestNothingIsWrittenThroughALinkInTheWay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "theirs", string(b))
 }
+
+// TestTempDirRemovesWhatKilledProcessesLeft, but nothing that is in use or not from here.
+func TestTempDirRemovesWhatKilledProcessesLeft(t *testing.T) {
+	if !locks {
+		t.Skip("this system has no locks that end with their process")
+	}
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	mine, remove, err := TempDir("x-")
+	require.NoError(t, err)
+	left, theirs := filepath.Join(tmp, "x-left"), filepath.Join(tmp, "x-theirs")
+	require.NoError(t, os.MkdirAll(left, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(left, inUse), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(left, "large"), nil, 0o600))
+	require.NoError(t, os.MkdirAll(theirs, 0o700))
+	other, remove2, err := TempDir("x-")
+	require.NoError(t, err)
+	require.NoDirExists(t, left)
+	require.DirExists(t, mine)
+	require.DirExists(t, theirs)
+	remove()
+	remove2()
+	require.NoDirExists(t, mine)
+	require.NoDirExists(t, other)
+}

@@ -55,11 +55,11 @@ func release(ctx context.Context, out string, which []string, toolchain, key str
 	if err != nil {
 		return err
 	}
-	work, err := os.MkdirTemp("", "jns-release-")
+	work, remove, err := output.TempDir("jns-release-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer remove()
 	head, err := run(ctx, "", nil, "git", "rev-parse", "HEAD") // once: the branch may move while the first build runs
 	if err != nil {
 		return err
