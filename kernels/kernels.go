@@ -12,6 +12,7 @@ import (
 type (
 	MatMulArgs = arg.MatMulArgs
 	AttendArgs = arg.AttendArgs
+	JoinArgs   = arg.JoinArgs
 	Act        = arg.Act
 	RouteArgs  = arg.RouteArgs
 	RouteFunc  = arg.RouteFunc
@@ -106,6 +107,8 @@ type Vec struct {
 	ExpandK8, ExpandV8 func(dst, codes unsafe.Pointer, n int)
 	// Attend adds one page (see AttendArgs).
 	Attend func(a *AttendArgs)
+	// Join merges pages that were attended to apart (see JoinArgs): state and bits are those of Attend on one page after the other.
+	Join func(a *JoinArgs)
 	// Finish: dst = o · (1/l).
 	Finish func(dst, o []float32, l float32)
 	// Row dequantises one source row of a codec to float32, then times scale.

@@ -25,6 +25,7 @@ var scalarVec = Vec{
 	ExpandK8:     scalar.ExpandK8,
 	ExpandV8:     scalar.ExpandV8,
 	Attend:       scalar.Attend,
+	Join:         scalar.Join,
 	Finish:       scalar.Finish,
 	Row:          scalar.Row,
 	SinCos:       scalar.SinCos,

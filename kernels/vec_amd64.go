@@ -45,6 +45,7 @@ func fillVec(set string, v *Vec) {
 	v.ExpandK8 = w.expandK8
 	v.ExpandV8 = w.expandV8
 	v.Attend = w.attend
+	v.Join = w.join
 	v.Finish = func(dst, o []float32, l float32) { w.scale(dst, o, 1/l) }
 	v.ArgMax = w.argMax
 	v.Exp = w.exp

@@ -63,11 +63,16 @@ func aligned() unsafe.Pointer {
 	return unsafe.Add(p, (64-uintptr(p)%64)%64)
 }
 
+// args are those of all queries of the page, without a state.
+func (p *page) args() AttendArgs {
+	return AttendArgs{Q: unsafe.Pointer(&p.q[0]), QStride: uintptr(p.d+3) * 4, K: unsafe.Pointer(&p.k[0]), V: unsafe.Pointer(&p.v[0]),
+		D: p.d, DV: p.dv, N: p.n, Scale: p.scale, Cap: p.cap, S: aligned(), OStride: uintptr(p.dv+4) * 4, Lo: p.lo, Hi: p.hi}
+}
+
 // attend runs queries from to to of the page.
 func (p *page) attend(v *Vec, s *state, from, to int) {
-	a := AttendArgs{Q: unsafe.Pointer(&p.q[from*(p.d+3)]), QStride: uintptr(p.d+3) * 4, K: unsafe.Pointer(&p.k[0]), V: unsafe.Pointer(&p.v[0]),
-		D: p.d, DV: p.dv, N: to - from, Scale: p.scale, Cap: p.cap, S: aligned(), M: unsafe.Pointer(&s.m[from]), L: unsafe.Pointer(&s.l[from]),
-		O: unsafe.Pointer(&s.o[from*(p.dv+4)]), OStride: uintptr(p.dv+4) * 4}
+	a := p.args()
+	a.Q, a.N, a.M, a.L, a.O = unsafe.Pointer(&p.q[from*(p.d+3)]), to-from, unsafe.Pointer(&s.m[from]), unsafe.Pointer(&s.l[from]), unsafe.Pointer(&s.o[from*(p.dv+4)])
 	copy(a.Lo[:], p.lo[from:to])
 	copy(a.Hi[:], p.hi[from:to])
 	v.Attend(&a)

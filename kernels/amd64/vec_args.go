@@ -34,3 +34,15 @@ type AttendStep struct {
 	RowLo, RowHi       [16]int32
 	NextK, NextV       unsafe.Pointer // fetched, not read: what comes next
 }
+
+// JoinStep is the argument block of Attend_join, for up to 16 (AVX-512) or 8 (AVX2) queries of all pages.
+type JoinStep struct {
+	PM, PSees, PO unsafe.Pointer // of the first part: maxima, with the sums arg.PartL behind them; bits of the queries; rows
+	PStride       uintptr        // bytes from one part to the next
+	Pages         int            // at least 1
+	O             unsafe.Pointer
+	OStride       uintptr
+	M, L          unsafe.Pointer
+	Rows, DV      int
+	Alpha, Beta   [16]float32 // factors of the old state and of the page
+}

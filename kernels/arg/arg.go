@@ -48,6 +48,27 @@ type AttendArgs struct {
 	NextK, NextV unsafe.Pointer // of the page that comes next, which may be fetched ahead; nil: none. Nothing is read there
 }
 
+// JoinArgs merges pages that Attend computed apart, each from an empty state (M = -Inf, L = 0, O = 0), into the running attention of N queries, page by page in order. A page so made
+// is a part: from its start PartM the maxima and PartL the sums, float32 [AttendMax] each, PartSees a uint16 with the bits of the queries that see anything of the page (for the
+// others it leaves the state as it is), and from PartO on N rows as O has them.
+type JoinArgs struct {
+	Parts   unsafe.Pointer
+	Stride  uintptr // bytes from one part to the next
+	Pages   int
+	N, DV   int
+	M, L    unsafe.Pointer // float32 [N]
+	O       unsafe.Pointer // N rows of DV float32
+	OStride uintptr        // bytes, in parts too
+}
+
+// Offsets in a part.
+const (
+	PartM    = 0
+	PartL    = 4 * AttendMax
+	PartSees = 8 * AttendMax
+	PartO    = 8*AttendMax + 64
+)
+
 // Act is an activation function of a gated unit.
 type Act uint8
 

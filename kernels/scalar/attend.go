@@ -68,6 +68,31 @@ func attendOne(a *arg.AttendArgs, i, lo, hi int) {
 	}
 }
 
+// Join merges parts, each of one page, into the running attention of a.N queries (see arg.JoinArgs), as Attend merges a page that it has just computed. A part's O_c is float32(o_c + 0)
+// already, and its sum is l, because from an empty state α = 0 and β = 1.
+func Join(a *arg.JoinArgs) {
+	for k := range a.Pages {
+		part := unsafe.Add(a.Parts, uintptr(k)*a.Stride)
+		sees := *(*uint16)(unsafe.Add(part, arg.PartSees))
+		for i := range a.N {
+			if sees>>i&1 == 0 {
+				continue
+			}
+			m, l := (*float32)(unsafe.Add(a.M, i*4)), (*float32)(unsafe.Add(a.L, i*4))
+			mPage, lPage := *(*float32)(unsafe.Add(part, arg.PartM+i*4)), *(*float32)(unsafe.Add(part, arg.PartL+i*4))
+			mNew := Max([]float32{*m, mPage})
+			alpha, beta := Exp(*m-mNew), Exp(mPage-mNew)
+			*m = mNew
+			*l = float32(*l*alpha) + float32(lPage*beta)
+			out := unsafe.Slice((*float32)(unsafe.Add(a.O, uintptr(i)*a.OStride)), a.DV)
+			page := unsafe.Slice((*float32)(unsafe.Add(part, arg.PartO+uintptr(i)*a.OStride)), a.DV)
+			for c, o := range page {
+				out[c] = float32(out[c]*alpha) + float32(o*beta)
+			}
+		}
+	}
+}
+
 // NewState is the state before the first page: M = −Inf, L = 0, O = 0.
 func NewState(m, l, o []float32) {
 	for i := range m {
