@@ -25,6 +25,11 @@ const (
 	KVChunk   = arg.KVChunk
 	AttendMax = arg.AttendMax
 
+	PartM    = arg.PartM
+	PartL    = arg.PartL
+	PartSees = arg.PartSees
+	PartO    = arg.PartO
+
 	ActSiLU      = arg.ActSiLU
 	ActGELU      = arg.ActGELU
 	ActGELUErf   = arg.ActGELUErf

@@ -61,6 +61,7 @@ type Model struct {
 	rows     int             // capacity
 	chosen   []int           // rows of the batch that survive Select
 	n        int             // rows of the batch
+	chains   chains          // of attention over few rows, see op_attention_span.go
 	picks    picks           // grouping of expert choices, see op_experts.go
 	until    <-chan struct{} // see Until
 	stopped  bool            // set between two steps

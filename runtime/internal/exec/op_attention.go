@@ -89,16 +89,20 @@ func (m *Model) bindAppend(p *format.KVAppendParams) error {
 	return nil
 }
 
-// attendScratch is the state of up to AttendMax queries.
+// attendScratch is what a worker needs for up to AttendMax queries.
 type attendScratch struct {
 	args    kernels.AttendArgs
+	join    kernels.JoinArgs
 	q, o, s []float32
 	m, l    []float32
-	k, v    []byte // pages of halves, made of eight bits
+	lo, hi  [kernels.AttendMax]int // positions seen by each query: lo ≤ p < hi
+	k, v    []byte                 // pages of halves, made of eight bits
+	parts   []byte                 // of a span, see kernels.JoinArgs; nil where one worker is alone
 }
 
 // attention is a bound attention operation.
 type attention struct {
+	m          *Model
 	q, out     *buffer
 	state      int
 	shape      *kv.Shape
@@ -111,10 +115,11 @@ type attention struct {
 }
 
 func (m *Model) bindAttention(p *format.AttentionParams) error {
-	a := &attention{q: m.buf(p.Q), out: m.buf(p.Out), state: int(p.State), shape: m.store.Shape(int(p.State)),
+	a := &attention{m: m, q: m.buf(p.Q), out: m.buf(p.Out), state: int(p.State), shape: m.store.Shape(int(p.State)),
 		scale: p.Scale, cap: p.SoftCap, sinks: m.vector(p.Sinks), all: p.All, reach: int(p.Reach)}
 	a.chunked = p.Chunked
 	a.group = int(p.Heads) / a.shape.KVHeads
+	ov := a.ov()
 	for i := range m.work {
 		s := &m.work[i].attend
 		if len(s.m) == 0 {
@@ -130,24 +135,42 @@ func (m *Model) bindAttention(p *format.AttentionParams) error {
 		if n := kernels.AttendMax * a.shape.KeyDim; len(s.q) < n {
 			s.q = alignedF32(n)
 		}
-		if n := kernels.AttendMax * ((a.shape.ValDim + 15) &^ 15); len(s.o) < n {
+		if n := kernels.AttendMax * ov; len(s.o) < n {
 			s.o = alignedF32(n)
 		}
+		if n := spanPages * partBytes(kernels.AttendMax, ov); len(m.work) > 1 && len(s.parts) < n {
+			s.parts = aligned(n)
+		}
 	}
-	m.step(false, func(w *worker, next *sched.Counter) { a.run(w, next) })
+	if len(m.work) > 1 {
+		m.chains.need(min(m.rows, spanRows)*int(p.Heads), ov)
+	}
+	m.step(false, a.run)
 	return nil
 }
 
-// run hands out pieces: a block of rows × a KV head × a run of that head's query heads, at most AttendMax queries. A query's bits do not depend on its companions.
+// ov is the distance between rows of values in scratch memory.
+func (a *attention) ov() int { return (a.shape.ValDim + 15) &^ 15 }
+
+// run hands out pieces. A query's bits depend neither on its companions nor on how its pages are parted.
 func (a *attention) run(w *worker, next *sched.Counter) {
-	m := w.m
+	if a.m.n <= spanRows && a.m.pool.Workers() > 1 {
+		a.runSpans(w, next)
+		return
+	}
+	a.runBlocks(w, next)
+}
+
+// runBlocks hands out blocks of rows × KV heads × runs of a head's query heads, at most AttendMax queries.
+func (a *attention) runBlocks(w *worker, next *sched.Counter) {
+	m, workers := a.m, a.m.pool.Workers()
 	heads := min(a.group, kernels.AttendMax) // query heads in a piece
 	// With too few pieces for the workers the heads of a group are parted too.
-	for workers := m.pool.Workers(); heads > 1 && m.n*a.shape.KVHeads*((a.group+heads-1)/heads) < 2*workers; {
+	for workers > 1 && heads > 1 && m.n*a.shape.KVHeads*((a.group+heads-1)/heads) < 2*workers {
 		heads = (heads + 1) / 2
 	}
 	rows := max(kernels.AttendMax/heads, 1)
-	if m.n < 4*m.pool.Workers() {
+	if workers > 1 && m.n < 4*workers {
 		rows = 1
 	}
 	runs := (a.group + heads - 1) / heads
@@ -168,70 +191,116 @@ func (a *attention) run(w *worker, next *sched.Counter) {
 			for e < r1 && m.batch[e].Cache == m.batch[r].Cache {
 				e++
 			}
-			a.block(w, r, e, kvHead, h0, h1)
+			first, last := a.ask(w, r, e, h0, h1)
+			a.begin(w)
+			a.pages(w, m.batch[r].Cache, kvHead, first/kv.Chunk, (last+kv.Chunk-1)/kv.Chunk)
+			a.finish(w, r, e, h0, h1)
 			r = e
 		}
 	}
 }
 
-// block computes rows r0 … r1-1 (of one session) for query heads h0 … h1-1 of a KV head.
-func (a *attention) block(w *worker, r0, r1, kvHead, h0, h1 int) {
-	m, s := w.m, &w.attend
-	d, dv := a.shape.KeyDim, a.shape.ValDim
-	ov := (dv + 15) &^ 15
+// sees gives the positions that a row sees: lo ≤ p < hi.
+func (a *attention) sees(r *Row) (lo, hi int) {
+	hi = r.Pos + 1
+	if a.shape.Window > 0 {
+		lo = max(0, hi-a.shape.Window)
+		if a.chunked {
+			lo = r.Pos / a.shape.Window * a.shape.Window
+		}
+	}
+	if a.all {
+		hi = r.Cache.Len()
+		if a.reach > 0 {
+			lo, hi = max(0, r.Pos-a.reach), min(hi, r.Pos+a.reach+1)
+		}
+	}
+	return lo, hi
+}
+
+// ask makes the queries of rows r0 … r1-1 (of one session) and query heads h0 … h1-1 those of the worker, and gives the positions that any of them sees.
+func (a *attention) ask(w *worker, r0, r1, h0, h1 int) (first, last int) {
+	m, s := a.m, &w.attend
+	d := a.shape.KeyDim
 	g := &s.args
 	*g = kernels.AttendArgs{}
-	g.D, g.DV, g.Scale, g.Cap = d, dv, a.scale, a.cap
+	g.D, g.DV, g.Scale, g.Cap = d, a.shape.ValDim, a.scale, a.cap
 	g.Q, g.QStride = unsafe.Pointer(unsafe.SliceData(s.q)), uintptr(4*d)
-	g.O, g.OStride = unsafe.Pointer(unsafe.SliceData(s.o)), uintptr(4*ov)
+	g.OStride = uintptr(4 * a.ov())
 	g.S = unsafe.Pointer(unsafe.SliceData(s.s))
-	g.M, g.L = unsafe.Pointer(unsafe.SliceData(s.m)), unsafe.Pointer(unsafe.SliceData(s.l))
-	var lo, hi [kernels.AttendMax]int // positions seen by each query: lo ≤ p < hi
-	first, last := math.MaxInt, 0
+	first = math.MaxInt
 	for r := r0; r < r1; r++ {
 		q := a.q.f32(r)
+		lo, hi := a.sees(&m.batch[r])
+		first, last = min(first, lo), max(last, hi)
 		for h := h0; h < h1; h++ {
-			n := g.N
-			copy(s.q[n*d:(n+1)*d], q[h*d:(h+1)*d])
-			hi[n] = m.batch[r].Pos + 1
-			if a.shape.Window > 0 {
-				lo[n] = max(0, hi[n]-a.shape.Window)
-				if a.chunked {
-					lo[n] = m.batch[r].Pos / a.shape.Window * a.shape.Window
-				}
-			}
-			if a.all {
-				hi[n] = m.batch[r].Cache.Len()
-				if a.reach > 0 {
-					lo[n], hi[n] = max(0, m.batch[r].Pos-a.reach), min(hi[n], m.batch[r].Pos+a.reach+1)
-				}
-			}
-			first, last = min(first, lo[n]), max(last, hi[n])
-			s.m[n], s.l[n] = float32(math.Inf(-1)), 0
-			clear(s.o[n*ov : n*ov+ov])
+			copy(s.q[g.N*d:(g.N+1)*d], q[h*d:(h+1)*d])
+			s.lo[g.N], s.hi[g.N] = lo, hi
 			g.N++
 		}
 	}
-	cache := m.batch[r0].Cache
-	for page := first / kv.Chunk; page*kv.Chunk < last; page++ {
-		p0 := page * kv.Chunk
-		for n := 0; n < g.N; n++ {
-			g.Lo[n] = int32(min(max(lo[n]-p0, 0), kv.Chunk))
-			g.Hi[n] = int32(min(max(hi[n]-p0, 0), kv.Chunk))
-			if g.Hi[n] < g.Lo[n] {
-				g.Lo[n] = g.Hi[n]
-			}
-		}
-		p := cache.Page(a.state, page)
-		g.K, g.V = p.Key(a.shape, kvHead), p.Value(a.shape, kvHead)
-		if a.shape.Eight {
-			k, v := unsafe.Pointer(unsafe.SliceData(s.k)), unsafe.Pointer(unsafe.SliceData(s.v))
-			m.vec.ExpandK8(k, g.K, d)
-			m.vec.ExpandV8(v, g.V, dv)
-			g.K, g.V = k, v
-		}
-		m.vec.Attend(g)
+	return first, last
+}
+
+// own makes the worker's state the one that pages are added to.
+func (s *attendScratch) own() {
+	g := &s.args
+	g.M, g.L, g.O = unsafe.Pointer(unsafe.SliceData(s.m)), unsafe.Pointer(unsafe.SliceData(s.l)), unsafe.Pointer(unsafe.SliceData(s.o))
+}
+
+// begin is the state before the first page.
+func (a *attention) begin(w *worker) {
+	s := &w.attend
+	s.own()
+	fresh(s.m[:s.args.N], s.l, s.o[:s.args.N*a.ov()])
+}
+
+func fresh(m, l, o []float32) {
+	for i := range m {
+		m[i], l[i] = float32(math.Inf(-1)), 0
 	}
+	clear(o)
+}
+
+// pages adds pages first … last-1 of a KV head, in order.
+func (a *attention) pages(w *worker, cache *kv.Cache, kvHead, first, last int) {
+	for i := first; i < last; i++ {
+		a.page(w, cache, kvHead, i, i+1 < last)
+	}
+}
+
+// page adds one page; more says that the next one follows.
+func (a *attention) page(w *worker, cache *kv.Cache, kvHead, page int, more bool) {
+	m, s := a.m, &w.attend
+	g := &s.args
+	p0 := page * kv.Chunk
+	for n := 0; n < g.N; n++ {
+		g.Lo[n] = int32(min(max(s.lo[n]-p0, 0), kv.Chunk))
+		g.Hi[n] = int32(min(max(s.hi[n]-p0, 0), kv.Chunk))
+		if g.Hi[n] < g.Lo[n] {
+			g.Lo[n] = g.Hi[n]
+		}
+	}
+	p := cache.Page(a.state, page)
+	g.K, g.V = p.Key(a.shape, kvHead), p.Value(a.shape, kvHead)
+	g.NextK, g.NextV = nil, nil
+	if more {
+		p := cache.Page(a.state, page+1)
+		g.NextK, g.NextV = p.Key(a.shape, kvHead), p.Value(a.shape, kvHead)
+	}
+	if a.shape.Eight {
+		k, v := unsafe.Pointer(unsafe.SliceData(s.k)), unsafe.Pointer(unsafe.SliceData(s.v))
+		m.vec.ExpandK8(k, g.K, g.D)
+		m.vec.ExpandV8(v, g.V, g.DV)
+		g.K, g.V = k, v
+	}
+	m.vec.Attend(g)
+}
+
+// finish writes the queries' outputs.
+func (a *attention) finish(w *worker, r0, r1, h0, h1 int) {
+	m, s := a.m, &w.attend
+	dv, ov := a.shape.ValDim, a.ov()
 	n := 0
 	for r := r0; r < r1; r++ {
 		out := a.out.f32(r)

@@ -87,6 +87,7 @@ func (m *Model) Run(b Batch) error {
 		for i := range m.next {
 			m.next[i].Reset()
 		}
+		m.chains.reset()
 	}
 	return err
 }

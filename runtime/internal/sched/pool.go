@@ -134,6 +134,19 @@ func (p *Pool) Meet(w int, last func(w int)) bool {
 	return p.failed.v.Load() == 0
 }
 
+// Await waits inside a region until another worker has set v to want. It reports false when a worker has panicked: the caller must return at once.
+func (p *Pool) Await(v *atomic.Uint32, want uint32) bool {
+	for spins := 1; v.Load() != want; spins++ {
+		if spins%64 == 0 && p.failed.v.Load() != 0 {
+			return false
+		}
+		if spins%spinsBeforeYield == 0 {
+			runtime.Gosched()
+		}
+	}
+	return true
+}
+
 // Close ends the workers.
 func (p *Pool) Close() {
 	if p.closed {
