@@ -48,6 +48,7 @@ type Engine struct {
 	mu     sync.Mutex // held while the model computes
 	closed bool
 
+	shapes   shapeVocab
 	chatOnce sync.Once
 	chatTmpl *chat.Template
 	chatErr  error

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"jns/runtime/internal/chat"
+	"jns/runtime/internal/grammar"
 	"jns/runtime/internal/kv"
 	"jns/runtime/internal/sample"
 	"jns/runtime/internal/stream"
@@ -121,6 +122,7 @@ type Answering struct {
 	Sample    SampleParams
 	Stop      []string
 	IgnoreEOS bool
+	Shape     *Shape     // what the answer must look like; nil: anything
 	Logprobs  int        // how many alternatives each Step lists; negative: no probabilities at all
 	Chunk     func() int // how many tokens of the prompt to compute before other sessions have their turn; nil: the engine's batch
 	Start     func(cached int) error
@@ -162,6 +164,7 @@ type answering struct {
 	res     *Answered
 	sampler *sample.Sampler
 	text    *stream.Assembler // nil without a vocabulary
+	shape   *grammar.Mask     // nil: any token may follow
 	history []int32           // what the sampler sees: −1 for tokens of the prompt, which penalties skip
 	piece   []byte
 	step    Step
@@ -189,6 +192,13 @@ func (a *answering) init() (err error) {
 		if a.text, err = stream.New(a.r.Stop...); err != nil {
 			return fmt.Errorf("%w: %w", ErrOption, err)
 		}
+	}
+	if a.r.Shape != nil {
+		v, err := a.s.e.shapeVocab()
+		if err != nil {
+			return err
+		}
+		a.shape = a.r.Shape.schema.Text(v)
 	}
 	a.limit = a.r.MaxTokens
 	if a.limit < 0 {
@@ -252,7 +262,14 @@ func (a *answering) run(ctx context.Context, left []int32) error {
 
 // choose samples from a row of logits while they are valid.
 func (a *answering) choose(_ int, logits []float32) error {
-	id, err := a.sampler.Sample(logits, a.history)
+	var may []uint64
+	if a.shape != nil {
+		var err error
+		if may, err = a.shape.Allow(); err != nil {
+			return err
+		}
+	}
+	id, err := a.sampler.SampleOf(logits, a.history, may)
 	if err != nil {
 		return err
 	}
@@ -291,7 +308,7 @@ func (a *answering) take() (on bool, err error) {
 	if len(a.res.Tokens) >= a.limit {
 		return false, nil
 	}
-	if e.tok != nil && !a.r.IgnoreEOS {
+	if e.tok != nil && (!a.r.IgnoreEOS || a.shape != nil) {
 		end, err := e.isEOG(id)
 		if err != nil {
 			return false, err
@@ -313,6 +330,12 @@ func (a *answering) take() (on bool, err error) {
 	}
 	if err := a.r.Step(a.step); err != nil {
 		return false, err
+	}
+	if a.shape != nil {
+		if err := a.shape.Accept(a.piece); err != nil {
+			return false, err
+		}
+		stopped = stopped || a.shape.Done() // nothing but the end can follow
 	}
 	if stopped {
 		a.res.Finish = FinishStop

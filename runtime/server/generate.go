@@ -127,7 +127,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, j *job, prompt []in
 	defer func() { s.sessions.give(sess, broken) }()
 	first := true
 	res, err := s.answerer(sess).Answer(ctx, engine.Answering{
-		Prompt: prompt, MaxTokens: j.maxTokens, Sample: j.params, Stop: j.stop, IgnoreEOS: j.ignoreEOS, Logprobs: j.logprobs,
+		Prompt: prompt, MaxTokens: j.maxTokens, Sample: j.params, Stop: j.stop, IgnoreEOS: j.ignoreEOS, Shape: j.shape, Logprobs: j.logprobs,
 		Chunk: func() int {
 			n := s.e.Options().Batch
 			if running, _, _ := s.queue.state(); running > 1 {

@@ -40,7 +40,8 @@ type job struct {
 	tokenIDs     bool // tell the ids of the answer's tokens
 	receipt      bool
 	echo         bool
-	logprobs     int // alternatives a token; negative: no probabilities
+	shape        *engine.Shape // what the answer must look like; nil: anything
+	logprobs     int           // alternatives a token; negative: no probabilities
 }
 
 // common are the fields that both endpoints have.
@@ -93,13 +94,13 @@ var refused = map[string]string{
 	"audio":              "only text is answered",
 	"web_search_options": "there is no web search",
 	"store":              "answers are not stored",
-	"grammar":            "constrained output is not supported",
-	"json_schema":        "constrained output is not supported",
-	"structured_outputs": "constrained output is not supported",
-	"guided_json":        "constrained output is not supported",
-	"guided_regex":       "constrained output is not supported",
-	"guided_choice":      "constrained output is not supported",
-	"guided_grammar":     "constrained output is not supported",
+	"grammar":            "use response_format",
+	"json_schema":        "use response_format",
+	"structured_outputs": "use response_format",
+	"guided_json":        "use response_format",
+	"guided_regex":       "use response_format",
+	"guided_choice":      "use response_format",
+	"guided_grammar":     "use response_format",
 	"bad_words":          "use logit_bias",
 	"min_tokens":         "a least length is not supported",
 	"stop_token_ids":     "use stop",
@@ -273,7 +274,8 @@ func parseCompletion(body []byte, f *facts) (*job, error) {
 	if _, err := decode(body, &r); err != nil {
 		return nil, err
 	}
-	if err := checkFormat(r.Format); err != nil {
+	want, err := shape(r.Format, f)
+	if err != nil {
 		return nil, err
 	}
 	if !empty(r.Tools) {
@@ -283,7 +285,7 @@ func parseCompletion(body []byte, f *facts) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.echo = r.Echo
+	j.echo, j.shape = r.Echo, want
 	if r.Logprobs != nil {
 		if j.logprobs = *r.Logprobs; j.logprobs < 0 || j.logprobs > maxCompletionAlternatives {
 			return nil, invalid("logprobs", "logprobs is %d, must be between 0 and %d", j.logprobs, maxCompletionAlternatives)
@@ -330,19 +332,35 @@ func (j *job) prompt(raw json.RawMessage, f *facts, outer bool) error {
 	return nil
 }
 
-// checkFormat refuses constrained output.
-func checkFormat(raw json.RawMessage) error {
+// shape reads response_format: what the answer must look like, nil for any text.
+func shape(raw json.RawMessage, f *facts) (*engine.Shape, error) {
 	if empty(raw) {
-		return nil
+		return nil, nil
 	}
-	var f struct {
-		Type string `json:"type"`
+	var r struct {
+		Type   string `json:"type"`
+		Schema *struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"json_schema"`
 	}
-	if err := json.Unmarshal(raw, &f); err != nil {
-		return invalid("response_format", "response_format must be an object with a type")
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, invalid("response_format", "response_format must be an object with a type")
 	}
-	if f.Type != "text" {
-		return unsupported("response_format", "response_format %q is not supported: output cannot be constrained yet, only text is", f.Type)
+	switch {
+	case r.Type == "text":
+		return nil, nil
+	case r.Type != "json_object" && r.Type != "json_schema":
+		return nil, unsupported("response_format", "response_format %q is not supported; text, json_object and json_schema are", r.Type)
+	case !f.hasText:
+		return nil, unsupported("response_format", "the model has no vocabulary, so that its output cannot be constrained")
+	case r.Type == "json_object":
+		return engine.JSONObject(), nil
+	case r.Schema == nil || len(r.Schema.Schema) == 0:
+		return nil, invalid("response_format", "response_format.json_schema.schema is missing")
 	}
-	return nil
+	s, err := engine.JSONSchema(r.Schema.Schema)
+	if err != nil {
+		return nil, unsupported("response_format", "%v", err)
+	}
+	return s, nil
 }

@@ -34,7 +34,8 @@ func parseChat(body []byte, f *facts) (*job, error) {
 	if !f.hasText {
 		return nil, invalid("", "the model has no vocabulary; use /v1/completions with token ids")
 	}
-	if err := checkFormat(r.Format); err != nil {
+	want, err := shape(r.Format, f)
+	if err != nil {
 		return nil, err
 	}
 	for _, m := range r.Modalities {
@@ -58,7 +59,7 @@ func parseChat(body []byte, f *facts) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.chat = true
+	j.chat, j.shape = true, want
 	switch {
 	case r.TopLogprobs != nil && !r.Logprobs:
 		return nil, invalid("top_logprobs", "top_logprobs needs logprobs: true")

@@ -160,7 +160,9 @@ func TestWhatIsNotSupportedIsRefused(t *testing.T) {
 		param      string
 	}{
 		{chat, `{` + fox + `,"n":2}`, 400, "n"},
-		{chat, `{` + fox + `,"response_format":{"type":"json_object"}}`, 400, "response_format"},
+		{chat, `{` + fox + `,"response_format":{"type":"json_schema"}}`, 400, "response_format"},
+		{chat, `{` + fox + `,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"string","pattern":"a+"}}}}`, 400, "response_format"},
+		{chat, `{` + fox + `,"response_format":{"type":"grammar"}}`, 400, "response_format"},
 		{chat, `{` + fox + `,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"nonsense"}}}}`, 400, "response_format"},
 		{chat, `{` + fox + `,"tools":[{"type":"function","function":{"name":"f"}}]}`, 400, "tools"}, // the template has no place for them
 		{chat, `{` + fox + `,"tool_choice":"required"}`, 400, "tool_choice"},

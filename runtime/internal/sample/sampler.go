@@ -66,6 +66,11 @@ func (s *Sampler) Params() Params { return s.p }
 // history are not changed. The random number is that of step len(history) of the seed, so a
 // sequence that is cut back and continued repeats itself.
 func (s *Sampler) Sample(logits []float32, history []int32) (int32, error) {
+	return s.SampleOf(logits, history, nil)
+}
+
+// SampleOf is Sample among the tokens of a set, one bit for each; nil: all.
+func (s *Sampler) SampleOf(logits []float32, history []int32, set []uint64) (int32, error) {
 	if len(logits) != s.vocab {
 		return 0, fmt.Errorf("%w: %d values for a vocabulary of %d", ErrLogits, len(logits), s.vocab)
 	}
@@ -80,9 +85,9 @@ func (s *Sampler) Sample(logits []float32, history []int32) (int32, error) {
 		c[id].logit += s.p.LogitBias[id]
 	}
 	s.penalize(c, history)
-	c = allowed(c, len(s.biased) > 0)
+	c = allowed(c, len(s.biased) > 0, set)
 	if len(c) == 0 {
-		return 0, fmt.Errorf("%w: logit_bias forbids every token", ErrLogits)
+		return 0, fmt.Errorf("%w: logit_bias forbids every token that could follow", ErrLogits)
 	}
 	if s.p.Temperature == 0 || s.p.TopK == 1 {
 		return greatest(c).id, nil
@@ -91,11 +96,14 @@ func (s *Sampler) Sample(logits []float32, history []int32) (int32, error) {
 	return choose(c, float64(s.p.Temperature), draw(s.p.Seed, uint64(len(history)))), nil
 }
 
-// allowed drops forbidden candidates, keeping the order. Penalties and biases of great size can
+// allowed drops forbidden candidates and those outside of a set, keeping the order. Penalties and biases of great size can
 // reach infinity; those are held at the ends of the range.
-func allowed(c []cand, biased bool) []cand {
+func allowed(c []cand, biased bool, set []uint64) []cand {
 	n := 0
-	for _, x := range c {
+	for i, x := range c {
+		if set != nil && set[i>>6]>>(i&63)&1 == 0 {
+			continue
+		}
 		if biased && math.IsInf(float64(x.logit), -1) {
 			continue
 		}
