@@ -1,10 +1,10 @@
 // Command peer measures llama.cpp and our runtime beside each other on this machine: prefill, decoding, time to the first token, memory.
 //
-//	go run ./cmd/internal/peer [-pairs 7] [-threads 1,2] [-models DIR | files…] [-types all|Q8_0,… [-types-dir DIR]] [-third PROGRAM] [-quick] [-json] [-check]
+//	go run ./cmd/internal/peer [-pairs 7] [-threads 1,2] [-models DIR | files…] [-types all|Q8_0,… [-types-dir DIR]] [-third PROGRAM] [-speed] [-quick] [-json | -markdown] [-check]
 //
 // Both run the same file with the same threads, in alternation, so that what else the machine does meets both. The peer is built by
 // build/build.sh with this machine's flags; a peer that lacks a feature of the processor is refused, because beating it would say nothing.
-// pair.go holds the arithmetic, third.go the comparison with a third program, features.go the check, run.go the runs, types.go the files of
+// pair.go holds the arithmetic, third.go the comparison with a third program, table.go the table for a README, features.go the check, run.go the runs, types.go the files of
 // one model in every type. The program must not know containers or models: it runs commands.
 package main
 
@@ -34,6 +34,8 @@ type options struct {
 	jnsRun        string
 	target, text  string
 	json, check   bool
+	markdown      bool
+	speedOnly     bool
 	firstRuns     int
 	allowFeatures bool
 
@@ -82,6 +84,8 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.typesDir, "types-dir", "", "where files made for -types are kept (default: types beside the model)")
 	f.BoolVar(&quick, "quick", false, "3 pairs, 128 tokens of prompt, 32 of decoding: a look, not a measurement")
 	f.BoolVar(&o.json, "json", false, "JSON instead of a table")
+	f.BoolVar(&o.markdown, "markdown", false, "a table with a line a model at the end too, what misses its goal in bold")
+	f.BoolVar(&o.speedOnly, "speed", false, "prefill and decoding only, neither the first token nor its memory")
 	f.BoolVar(&o.check, "check", false, "exit with 1 when a goal is not met")
 	f.BoolVar(&o.allowFeatures, "any-peer", false, "measure even a peer that lacks features of the processor")
 	if err := f.Parse(args); err != nil {
@@ -90,6 +94,9 @@ func parse(args []string) (options, error) {
 	o.firstRuns = 9
 	if quick {
 		o.pairs, o.reps, o.prompt, o.n, o.firstRuns = 3, 1, 128, 32, 3
+	}
+	if o.json && o.markdown {
+		return o, fmt.Errorf("-json and -markdown exclude each other")
 	}
 	if o.pairs < 1 || o.reps < 1 || o.prompt < 1 || o.n < 1 {
 		return o, fmt.Errorf("-pairs, -reps, -p and -n must be at least 1")
@@ -200,10 +207,21 @@ func bench(ctx context.Context, o options) (met bool, err error) {
 				row.print(os.Stdout)
 			}
 		})
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", filepath.Base(m), err)
-		}
 		rep.Rows = append(rep.Rows, res...)
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("%s: %w", filepath.Base(m), err)
+		if o.types == nil || ctx.Err() != nil {
+			return false, err
+		}
+		// One type of many that cannot be measured does not keep the others from it.
+		fmt.Fprintln(os.Stderr, "peer:", err)
+		rep.Failed = append(rep.Failed, failure{strings.TrimSuffix(filepath.Base(m), ".gguf"), err.Error()})
+	}
+	if o.markdown {
+		fmt.Println()
+		rep.markdown(os.Stdout)
 	}
 	if o.json {
 		e := json.NewEncoder(os.Stdout)
@@ -211,6 +229,9 @@ func bench(ctx context.Context, o options) (met bool, err error) {
 		if err := e.Encode(rep); err != nil {
 			return false, err
 		}
+	}
+	if n := len(rep.Failed); n > 0 {
+		return false, fmt.Errorf("%d of %d types could not be measured", n, len(o.models))
 	}
 	return rep.met(), nil
 }

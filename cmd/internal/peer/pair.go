@@ -109,6 +109,14 @@ type report struct {
 	Pairs      int    `json:"pairs"`
 	Reps       int    `json:"reps"`
 	Rows       []row  `json:"rows"`
+
+	Failed []failure `json:"failed,omitempty"` // of many types
+}
+
+// failure is a model that could not be measured.
+type failure struct {
+	Model string `json:"model"`
+	Why   string `json:"why"`
 }
 
 func (r report) printHead(w io.Writer) {

@@ -40,7 +40,7 @@ func (r runner) systemInfo(ctx context.Context) (string, error) {
 	return v.Info, err
 }
 
-// model measures one file: compile once, then per thread count the first token, then speed. show gets each row as it is known.
+// model measures one file: compile once, then per thread count the first token, then speed. show gets each row as it is known; with an error come the rows before it.
 func (r runner) model(ctx context.Context, path string, show func(row)) ([]row, error) {
 	name := strings.TrimSuffix(filepath.Base(path), ".gguf")
 	jns := filepath.Join(r.tmp, name+".jns")
@@ -56,9 +56,12 @@ func (r runner) model(ctx context.Context, path string, show func(row)) ([]row, 
 		rows = append(rows, x)
 	}
 	for _, t := range r.o.threads {
+		if r.o.speedOnly {
+			break
+		}
 		first, mem, err := r.first(ctx, path, jns, t)
 		if err != nil {
-			return nil, err
+			return rows, err
 		}
 		add(first)
 		add(mem)
@@ -66,7 +69,7 @@ func (r runner) model(ctx context.Context, path string, show func(row)) ([]row, 
 	for _, t := range r.o.threads {
 		speed, err := r.speed(ctx, path, jns, t)
 		if err != nil {
-			return nil, err
+			return rows, err
 		}
 		for _, x := range speed {
 			add(x)
