@@ -30,7 +30,8 @@ func benchCommand() *cli.Command {
 		&cli.BoolFlag{Name: "power", Usage: "energy per token from the processor's counters, idle power before and after"},
 	}
 	return &cli.Command{Name: "bench", Usage: "measure prefill and decode", ArgsUsage: "MODEL.jns",
-		Description: "ppN: a prompt of N tokens in one go; tgN: N tokens generated one by one after an empty prompt, tgN@D after D tokens. One warm-up, then the repetitions; tokens per second.\n" +
+		Description: "ppN: a prompt of N tokens in one go; tgN: N tokens generated one by one after an empty prompt, tgN@D after D tokens, in turns with tgN; beside it stands\n" +
+			"how much of tgN that is, and how much it would be if reading the keys and values took as long as reading so many bytes of weights. One warm-up, then the repetitions; tokens per second.\n" +
 			"Beside them stands what the same instructions reach on this machine when they do nothing else: plain reads of memory, int8 products of registers.",
 		Flags: slices.Concat(engineFlags(), f, compareFlags()), Action: func(ctx context.Context, c *cli.Command) error {
 			if c.String("compare") != "" || c.String("evidence") != "" {
@@ -50,6 +51,7 @@ type rate struct {
 	OfRead   float64 `json:"of_memory,omitempty"` // the same as a part of what plain reads of memory reach with as many threads
 	OfCached float64 `json:"of_weights,omitempty"`
 	KV       int     `json:"kv_bytes,omitempty"` // of keys and values at the end
+	Fall     *fall   `json:"fall,omitempty"`     // of decoding at a depth
 	GOPS     float64 `json:"gops,omitempty"`     // prefill: two operations a product
 	OfPeak   float64 `json:"of_peak,omitempty"`
 
@@ -60,6 +62,21 @@ type rate struct {
 
 	name   string
 	energy energy
+}
+
+// fall says how decoding at a depth stands beside decoding after an empty prompt.
+type fall struct {
+	Measured  float64 `json:"measured"` // part of the tokens per second that is left, of medians
+	Explained float64 `json:"by_bytes"` // the same if a token's time were its bytes of weights, keys and values
+	KVBytes   float64 `json:"kv_bytes"` // of keys and values that a token reads on average
+	KVGBps    float64 `json:"kv_gbps"`  // these in the time that a token takes longer; 0: none
+}
+
+// job is something that is measured: run computes count tokens.
+type job struct {
+	name  string
+	count int
+	run   func() error
 }
 
 // benchRun is a bench under way.
@@ -103,42 +120,21 @@ func bench(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	}
 	sink := func(int, []float32) error { return nil }
 	if p > 0 {
-		r, err := b.measure(fmt.Sprintf("pp%d", p), p, func() error {
+		rates, err := b.measure(job{fmt.Sprintf("pp%d", p), p, func() error {
 			s := e.NewSession()
 			defer s.Close()
 			return s.Eval(ctx, ids[:p], nil, sink)
-		})
+		}})
 		if err != nil {
 			return err
 		}
-		w := b.work
+		r, w := rates[0], b.work
 		r.GOPS = 2 * r.Median * (float64(w.Int8-w.LastInt8+w.Float-w.LastFloat) + float64(w.LastInt8+w.LastFloat)/float64(p)) / 1e9
 	}
 	if n > 0 {
-		name, kept := fmt.Sprintf("tg%d", n), 0
-		base := e.NewSession()
-		defer base.Close()
-		if depth > 0 {
-			name += fmt.Sprintf("@%d", depth)
-			if err := base.Eval(ctx, ids[:depth], func(int) bool { return false }, sink); err != nil {
-				return err
-			}
-		}
-		r, err := b.measure(name, n, func() error {
-			s := base.Fork()
-			defer s.Close()
-			for i := depth; i < depth+n; i++ {
-				if err := s.Eval(ctx, ids[i:i+1], nil, sink); err != nil {
-					return err
-				}
-			}
-			kept = s.Bytes()
-			return nil
-		})
-		if err != nil {
+		if err := b.decode(ctx, ids, n, depth, sink); err != nil {
 			return err
 		}
-		r.GBps, r.KV = r.Median*float64(b.work.Bytes)/1e9, kept
 	}
 	rss, hasRSS := peakRSS() // of the model, not of the measurement of the machine
 	if b.meter != nil {
@@ -185,49 +181,119 @@ func bench(ctx context.Context, c *cli.Command, e *engine.Engine) error {
 	return jnscli.JSONLine(stdout, doc)
 }
 
-// idleTime is how long idle power is measured.
-const idleTime = 3 * time.Second
-
-// measure runs something that computes count tokens.
-func (b *benchRun) measure(name string, count int, run func() error) (*rate, error) {
-	r := &rate{name: name}
-	var all []float64
-	for i := 0; i <= b.reps; i++ { // the first is a warm-up
-		before := 0.0
-		if b.meter != nil {
-			before = b.meter.joules()
-		}
-		start := time.Now()
-		if err := run(); err != nil {
-			return nil, err
-		}
-		took := time.Since(start).Seconds()
-		if i == 0 {
-			continue
-		}
-		all = append(all, float64(count)/took)
-		if b.meter != nil {
-			r.energy.joules += b.meter.joules() - before
-			r.energy.seconds += took
-			r.energy.tokens += count
-		}
+// decode measures n tokens after an empty prompt and, where depth is not 0, in turns with them n tokens at that depth.
+func (b *benchRun) decode(ctx context.Context, ids []int32, n, depth int, sink func(int, []float32) error) error {
+	depths := []int{0}
+	if depth > 0 {
+		depths = []int{0, depth}
 	}
-	slices.Sort(all)
-	r.Median, r.Min, r.Max = (all[(len(all)-1)/2]+all[len(all)/2])/2, all[0], all[len(all)-1]
-	b.rates = append(b.rates, r)
-	if !b.ops {
-		return r, nil
-	}
-	var err error
-	r.Ops, err = b.e.Times(func() error {
-		for range b.reps {
-			if err := run(); err != nil {
+	var jobs []job
+	kept := make([]int, len(depths))
+	for i, depth := range depths {
+		base := b.e.NewSession()
+		defer base.Close()
+		name := fmt.Sprintf("tg%d", n)
+		if depth > 0 {
+			name += fmt.Sprintf("@%d", depth)
+			if err := base.Eval(ctx, ids[:depth], func(int) bool { return false }, sink); err != nil {
 				return err
 			}
 		}
-		return nil
-	})
-	return r, err
+		jobs = append(jobs, job{name, n, func() error {
+			s := base.Fork()
+			defer s.Close()
+			for i := depth; i < depth+n; i++ {
+				if err := s.Eval(ctx, ids[i:i+1], nil, sink); err != nil {
+					return err
+				}
+			}
+			kept[i] = s.Bytes()
+			return nil
+		}})
+	}
+	rates, err := b.measure(jobs...)
+	if err != nil {
+		return err
+	}
+	weights := float64(b.work.Bytes)
+	for i, r := range rates {
+		r.GBps, r.KV = r.Median*weights/1e9, kept[i]
+	}
+	if depth > 0 {
+		shallow, deep := 0.0, 0.0 // bytes of keys and values that a token reads
+		for i := range n {
+			shallow, deep = shallow+float64(b.e.KVBytes(i))/float64(n), deep+float64(b.e.KVBytes(depth+i))/float64(n)
+		}
+		rates[1].Fall = fallOf(rates[0].Median, rates[1].Median, weights, shallow, deep)
+	}
+	return nil
+}
+
+// fallOf compares rates of tokens that read the same weights and different keys and values.
+func fallOf(before, after, weights, shallow, deep float64) *fall {
+	f := &fall{Measured: after / before, Explained: (weights + shallow) / (weights + deep), KVBytes: deep}
+	if longer := 1/after - 1/before; longer > 0 {
+		f.KVGBps = (deep - shallow) / longer / 1e9
+	}
+	return f
+}
+
+// idleTime is how long idle power is measured.
+const idleTime = 3 * time.Second
+
+// measure runs jobs in turns, so that what else the machine does meets all of them.
+func (b *benchRun) measure(jobs ...job) ([]*rate, error) {
+	rates, all := make([]*rate, len(jobs)), make([][]float64, len(jobs))
+	for i := range b.reps + 1 { // the first is a warm-up
+		for k, j := range jobs {
+			if i == 0 {
+				rates[k] = &rate{name: j.name}
+			}
+			before := 0.0
+			if b.meter != nil {
+				before = b.meter.joules()
+			}
+			start := time.Now()
+			if err := j.run(); err != nil {
+				return nil, err
+			}
+			took := time.Since(start).Seconds()
+			if i == 0 {
+				continue
+			}
+			all[k] = append(all[k], float64(j.count)/took)
+			if b.meter != nil {
+				e := &rates[k].energy
+				e.joules += b.meter.joules() - before
+				e.seconds += took
+				e.tokens += j.count
+			}
+		}
+	}
+	for k, r := range rates {
+		v := all[k]
+		slices.Sort(v)
+		r.Median, r.Min, r.Max = (v[(len(v)-1)/2]+v[len(v)/2])/2, v[0], v[len(v)-1]
+	}
+	b.rates = append(b.rates, rates...)
+	if !b.ops {
+		return rates, nil
+	}
+	for k, j := range jobs {
+		var err error
+		rates[k].Ops, err = b.e.Times(func() error {
+			for range b.reps {
+				if err := j.run(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rates, nil
 }
 
 // compare fills in what parts of the machine's ceilings the rates are.

@@ -67,6 +67,13 @@ func (r *rate) meaning() []string {
 		}
 		all = append(all, s)
 	}
+	if f := r.Fall; f != nil {
+		s := fmt.Sprintf("%.2f of it without depth, %.2f by the bytes (%.1f MB of keys and values", f.Measured, f.Explained, f.KVBytes/1e6)
+		if f.KVGBps > 0 {
+			s += fmt.Sprintf(" at %.1f GB/s", f.KVGBps)
+		}
+		all = append(all, s+")")
+	}
 	if r.GOPS > 0 {
 		s := fmt.Sprintf("%.0f GOPS in products", r.GOPS)
 		if r.OfPeak > 0 {

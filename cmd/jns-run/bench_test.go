@@ -76,6 +76,37 @@ func TestBenchSaysWhereTheTimeGoes(t *testing.T) {
 	require.NotContains(t, out, "operations")
 }
 
+func TestBenchSaysWhatTheBytesOfKeysAndValuesExplain(t *testing.T) {
+	path := container(t, "jns-tiny")
+	code, out := command(t, "bench", path, "-p", "0", "-n", "4", "-d", "100", "-r", "1", "--ctx", "128", "--no-probe", "--json")
+	require.Equal(t, jnscli.ExitOK, code)
+	var doc struct {
+		Shallow rate           `json:"tg4"`
+		Deep    rate           `json:"tg4@100"`
+		Work    map[string]int `json:"work"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &doc))
+	f := doc.Deep.Fall
+	require.NotNil(t, f)
+	require.Nil(t, doc.Shallow.Fall)
+	require.InDelta(t, doc.Deep.Median/doc.Shallow.Median, f.Measured, 1e-9)
+	// A page of 64 positions is kept whole; a token at the positions 100 to 103 reads 101 to 104 of them.
+	position := float64(doc.Deep.KV) / 128
+	require.InDelta(t, 102.5*position, f.KVBytes, 1)
+	weights := float64(doc.Work["weight_bytes"])
+	require.InDelta(t, (weights+2.5*position)/(weights+102.5*position), f.Explained, 1e-9)
+
+	known := fallOf(100, 50, 1e9, 4e7, 3e8)
+	require.InDelta(t, 0.5, known.Measured, 1e-9)
+	require.InDelta(t, 0.8, known.Explained, 1e-9)
+	require.InDelta(t, 26, known.KVGBps, 1e-9) // 260 MB in the 10 ms that a token takes longer
+	require.Zero(t, fallOf(100, 101, 1e9, 0, 1e6).KVGBps)
+
+	code, out = command(t, "bench", path, "-p", "0", "-n", "4", "-d", "100", "-r", "1", "--ctx", "128", "--no-probe")
+	require.Equal(t, jnscli.ExitOK, code)
+	require.Regexp(t, `tg4@100 .* of it without depth, \d\.\d\d by the bytes`, out)
+}
+
 func TestCachesAreReadAsTheSystemShowsThem(t *testing.T) {
 	dir := t.TempDir()
 	for i, c := range []string{"1 Data 48K", "2 Unified 2048K", "3 Unified 36M", "4 Unified ?"} {

@@ -3,6 +3,7 @@ package engine
 import (
 	"jns/format"
 	"jns/kernels/tile"
+	"jns/runtime/internal/kv"
 )
 
 // Work is what the products of one token take. The matrices of rows that are looked up, and keys and values, are not counted.
@@ -69,4 +70,25 @@ func (e *Engine) Work() Work {
 		}
 	}
 	return w
+}
+
+// KVBytes is how much of keys and values a token at position pos reads, as they are kept. Recurrent states, which do not grow, are not counted.
+func (e *Engine) KVBytes(pos int) uint64 {
+	var sum uint64
+	for i := range e.c.Program.Ops {
+		p, ok := e.c.Program.Ops[i].Params.(*format.AttentionParams)
+		if !ok {
+			continue
+		}
+		s := e.model.Store().Shape(int(p.State))
+		seen := pos + 1
+		switch {
+		case s.Window > 0 && p.Chunked:
+			seen = pos%s.Window + 1
+		case s.Window > 0:
+			seen = min(seen, s.Window)
+		}
+		sum += uint64(seen) * uint64(s.PageBytes()) / kv.Chunk
+	}
+	return sum
 }
