@@ -193,7 +193,7 @@ func (a *attention) runBlocks(w *worker, next *sched.Counter) {
 			}
 			first, last := a.ask(w, r, e, h0, h1)
 			a.begin(w)
-			a.pages(w, m.batch[r].Cache, kvHead, first/kv.Chunk, (last+kv.Chunk-1)/kv.Chunk)
+			a.pages(w, m.batch[r].Cache, kvHead, first/kv.Chunk, (last+kv.Chunk-1)/kv.Chunk, place{})
 			a.finish(w, r, e, h0, h1)
 			r = e
 		}
@@ -262,15 +262,25 @@ func fresh(m, l, o []float32) {
 	clear(o)
 }
 
-// pages adds pages first … last-1 of a KV head, in order.
-func (a *attention) pages(w *worker, cache *kv.Cache, kvHead, first, last int) {
+// place is a page of a KV head; without a cache it is none.
+type place struct {
+	cache      *kv.Cache
+	head, page int
+}
+
+// pages adds pages first … last-1 of a KV head, in order; then is what the worker probably reads after them.
+func (a *attention) pages(w *worker, cache *kv.Cache, kvHead, first, last int, then place) {
 	for i := first; i < last; i++ {
-		a.page(w, cache, kvHead, i, i+1 < last)
+		next := place{cache, kvHead, i + 1}
+		if i+1 == last {
+			next = then
+		}
+		a.page(w, cache, kvHead, i, next)
 	}
 }
 
-// page adds one page; more says that the next one follows.
-func (a *attention) page(w *worker, cache *kv.Cache, kvHead, page int, more bool) {
+// page adds one page; next is fetched ahead.
+func (a *attention) page(w *worker, cache *kv.Cache, kvHead, page int, next place) {
 	m, s := a.m, &w.attend
 	g := &s.args
 	p0 := page * kv.Chunk
@@ -284,9 +294,9 @@ func (a *attention) page(w *worker, cache *kv.Cache, kvHead, page int, more bool
 	p := cache.Page(a.state, page)
 	g.K, g.V = p.Key(a.shape, kvHead), p.Value(a.shape, kvHead)
 	g.NextK, g.NextV = nil, nil
-	if more {
-		p := cache.Page(a.state, page+1)
-		g.NextK, g.NextV = p.Key(a.shape, kvHead), p.Value(a.shape, kvHead)
+	if next.cache != nil {
+		p := next.cache.Page(a.state, next.page)
+		g.NextK, g.NextV = p.Key(a.shape, next.head), p.Value(a.shape, next.head)
 	}
 	if a.shape.Eight {
 		k, v := unsafe.Pointer(unsafe.SliceData(s.k)), unsafe.Pointer(unsafe.SliceData(s.v))

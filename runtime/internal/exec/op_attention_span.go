@@ -67,8 +67,9 @@ func (a *attention) runSpans(w *worker, next *sched.Counter) {
 	}
 	each := a.shape.KVHeads * runs()
 	size := min(max((total*each+spanShare*workers-1)/(spanShare*workers), 1), spanPages)
+	pieces := (most + size - 1) / size * n * each
 	for {
-		i, ok := m.pool.Take(w.id, next, (most+size-1)/size*n*each)
+		i, ok := m.pool.Take(w.id, next, pieces)
 		if !ok {
 			return
 		}
@@ -79,7 +80,13 @@ func (a *attention) runSpans(w *worker, next *sched.Counter) {
 		kvHead := piece / runs()
 		h0 := kvHead*a.group + piece%runs()*heads
 		h1 := min(h0+heads, (kvHead+1)*a.group)
-		if !a.span(w, b, &m.chains.list[i%(n*each)], span, size, kvHead, h0, h1) {
+		var then place // of the piece that is this worker's if all take turns
+		if i := i + workers; i < pieces {
+			if b, span := &blocks[i/each%n], i/(each*n); span*size < b.pages {
+				then = place{m.batch[b.r0].Cache, i % each / runs(), b.first + span*size}
+			}
+		}
+		if !a.span(w, b, &m.chains.list[i%(n*each)], span, size, kvHead, h0, h1, then) {
 			return
 		}
 	}
@@ -104,8 +111,8 @@ func (a *attention) blocks(list *[spanRows]spanBlock, rows int) (n, total, most 
 	return n, total, most
 }
 
-// span adds a span of pages to the state of query heads h0 … h1-1 of a block; false: a worker has panicked.
-func (a *attention) span(w *worker, b *spanBlock, c *chain, span, size, kvHead, h0, h1 int) bool {
+// span adds a span of pages to the state of query heads h0 … h1-1 of a block; then is what the worker probably reads after it. False: a worker has panicked.
+func (a *attention) span(w *worker, b *spanBlock, c *chain, span, size, kvHead, h0, h1 int, then place) bool {
 	m, s := a.m, &w.attend
 	cache := m.batch[b.r0].Cache
 	a.ask(w, b.r0, b.r1, h0, h1)
@@ -114,14 +121,18 @@ func (a *attention) span(w *worker, b *spanBlock, c *chain, span, size, kvHead, 
 	switch {
 	case span == 0:
 		a.begin(w)
-		a.pages(w, cache, kvHead, first, last)
+		a.pages(w, cache, kvHead, first, last, then)
 	case c.done.Load() == uint32(span):
 		a.resume(w, b, c, h0, h1)
-		a.pages(w, cache, kvHead, first, last)
+		a.pages(w, cache, kvHead, first, last, then)
 	default:
 		stride := partBytes(s.args.N, a.ov())
 		for i := first; i < last; i++ {
-			a.apart(w, s.parts[(i-first)*stride:][:stride], cache, kvHead, i, i+1 < last)
+			next := place{cache, kvHead, i + 1}
+			if i+1 == last {
+				next = then
+			}
+			a.apart(w, s.parts[(i-first)*stride:][:stride], cache, kvHead, i, next)
 		}
 		if !m.pool.Await(&c.done, uint32(span)) {
 			return false
@@ -143,12 +154,12 @@ func (a *attention) span(w *worker, b *spanBlock, c *chain, span, size, kvHead, 
 }
 
 // apart computes a page from an empty state into a part.
-func (a *attention) apart(w *worker, part []byte, cache *kv.Cache, kvHead, page int, more bool) {
+func (a *attention) apart(w *worker, part []byte, cache *kv.Cache, kvHead, page int, next place) {
 	g := &w.attend.args
 	base := unsafe.Pointer(unsafe.SliceData(part))
 	g.M, g.L, g.O = unsafe.Add(base, kernels.PartM), unsafe.Add(base, kernels.PartL), unsafe.Add(base, kernels.PartO)
 	fresh(unsafe.Slice((*float32)(g.M), g.N), unsafe.Slice((*float32)(g.L), g.N), unsafe.Slice((*float32)(g.O), g.N*a.ov()))
-	a.page(w, cache, kvHead, page, more)
+	a.page(w, cache, kvHead, page, next)
 	var sees uint16
 	for n := range g.N {
 		if g.Lo[n] < g.Hi[n] {
