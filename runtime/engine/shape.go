@@ -58,3 +58,18 @@ func (e *Engine) shapeVocab() (*grammar.Vocab, error) {
 	})
 	return e.shapes.vocab, e.shapes.err
 }
+
+// Tool is a function that an answer may call, and the JSON schema of its arguments; empty: any object.
+type Tool = grammar.Tool
+
+// ToolCall is the shape of one call of one of the tools: {"name": …, "arguments": …}, with the arguments under key. Errors wrap ErrShape.
+func ToolCall(tools []Tool, key string) (*Shape, error) {
+	s, err := grammar.Call(tools, key)
+	if errors.Is(err, grammar.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", ErrShape, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Shape{s}, nil
+}

@@ -40,6 +40,7 @@ type job struct {
 	tokenIDs     bool // tell the ids of the answer's tokens
 	receipt      bool
 	echo         bool
+	calls        *callReader   // finds calls of tools in the answer; nil: there are no tools
 	shape        *engine.Shape // what the answer must look like; nil: anything
 	logprobs     int           // alternatives a token; negative: no probabilities
 }

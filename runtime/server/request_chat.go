@@ -75,8 +75,12 @@ func parseChat(body []byte, f *facts) (*job, error) {
 	if c.Messages, err = messages(r.Messages, f); err != nil {
 		return nil, err
 	}
-	if c.Tools, err = tools(r.Tools, r.ToolChoice, f); err != nil {
+	var call *engine.Shape
+	if c.Tools, j.calls, call, err = tools(r.Tools, r.ToolChoice, f); err != nil {
 		return nil, err
+	}
+	if call != nil {
+		j.shape = call
 	}
 	for name, v := range r.Variables {
 		switch name {
@@ -94,45 +98,96 @@ func parseChat(body []byte, f *facts) (*job, error) {
 	return j, nil
 }
 
-// tools gives the tools that the template is to see. Calls are not recognised in the answer: they come as the text that the model writes.
-func tools(raw, choice json.RawMessage, f *facts) (json.RawMessage, error) {
-	var name string
-	switch {
-	case empty(choice):
-	case json.Unmarshal(choice, &name) != nil:
-		return nil, unsupported("tool_choice", "a named tool_choice is not supported: output cannot be constrained yet")
-	case name == "none":
-		return nil, nil
-	case name != "auto":
-		return nil, unsupported("tool_choice", "tool_choice %q is not supported: output cannot be constrained yet", name)
+// tools reads the tools and the choice among them: what the template is to see, how calls are recognised (nil: not at all), and, where a call is demanded, its shape.
+func tools(raw, choice json.RawMessage, f *facts) (shown json.RawMessage, calls *callReader, want *engine.Shape, err error) {
+	fail := func(err error) (json.RawMessage, *callReader, *engine.Shape, error) { return nil, nil, nil, err }
+	word, name, err := toolChoice(choice)
+	if err != nil {
+		return fail(err)
+	}
+	if word == "none" {
+		return nil, nil, nil, nil
 	}
 	if empty(raw) {
-		return nil, nil
+		if word != "auto" {
+			return fail(invalid("tool_choice", "tool_choice asks for a call, but there are no tools"))
+		}
+		return nil, nil, nil, nil
 	}
 	var list []struct {
 		Type     string `json:"type"`
 		Function *struct {
-			Name   string `json:"name"`
-			Strict bool   `json:"strict"`
+			Name       string          `json:"name"`
+			Strict     bool            `json:"strict"`
+			Parameters json.RawMessage `json:"parameters"`
 		} `json:"function"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, invalid("tools", "tools must be a list of definitions")
+		return fail(invalid("tools", "tools must be a list of definitions"))
 	}
+	calls = &callReader{d: dialectOf(f)}
+	var may []engine.Tool
 	for i, t := range list {
 		switch {
 		case t.Type != "function":
-			return nil, unsupported("tools", "tool %d has type %q; only functions are supported", i, t.Type)
+			return fail(unsupported("tools", "tool %d has type %q; only functions are supported", i, t.Type))
 		case t.Function == nil || t.Function.Name == "":
-			return nil, invalid("tools", "tool %d has no function with a name", i)
-		case t.Function.Strict:
-			return nil, unsupported("tools", "tool %d is strict: output cannot be constrained yet", i)
+			return fail(invalid("tools", "tool %d has no function with a name", i))
+		case t.Function.Strict && word == "auto":
+			return fail(unsupported("tools", "tool %d is strict: its arguments are held to its schema only where tool_choice demands a call", i))
 		}
+		calls.names = append(calls.names, t.Function.Name)
+		if name != "" && name != t.Function.Name {
+			continue
+		}
+		one := engine.Tool{Name: t.Function.Name}
+		if !empty(t.Function.Parameters) {
+			one.Schema = t.Function.Parameters
+		}
+		if _, err := engine.ToolCall([]engine.Tool{one}, calls.d.key); err != nil {
+			if t.Function.Strict {
+				return fail(unsupported("tools", "tool %d: %v", i, err))
+			}
+			one.Schema = nil // which promises an object only, as without strict it must
+		}
+		may = append(may, one)
 	}
 	if !f.mentions("tools") {
-		return nil, unsupported("tools", "tools are not supported: the model's chat template has no place for them")
+		return fail(unsupported("tools", "tools are not supported: the model's chat template has no place for them"))
 	}
-	return raw, nil
+	if word == "auto" {
+		return raw, calls, nil, nil
+	}
+	if len(may) == 0 {
+		return fail(invalid("tool_choice", "tool_choice names %q, which is none of the tools", name))
+	}
+	if want, err = engine.ToolCall(may, calls.d.key); err != nil {
+		return fail(unsupported("tools", "%v", err))
+	}
+	return raw, calls, want, nil
+}
+
+// toolChoice reads tool_choice: auto, none, required, or required together with a name.
+func toolChoice(raw json.RawMessage) (word, name string, err error) {
+	if empty(raw) {
+		return "auto", "", nil
+	}
+	if json.Unmarshal(raw, &word) == nil {
+		if word != "auto" && word != "none" && word != "required" {
+			return "", "", invalid("tool_choice", "tool_choice is %q; it can be auto, none, required, or name a function", word)
+		}
+		return word, "", nil
+	}
+	var c struct {
+		Type     string `json:"type"`
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
+	if json.Unmarshal(raw, &c) != nil || c.Type != "function" || c.Function.Name == "" {
+		return "", "", unsupported("tool_choice", "tool_choice can be auto, none, required, or name a function")
+	}
+	return "required", c.Function.Name, nil
 }
 
 // messages checks a conversation and puts it into the form that templates expect: text parts joined into one string, arguments of calls as objects, and the role

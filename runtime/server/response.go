@@ -57,19 +57,31 @@ type document struct {
 
 // choice is an answer or a piece of one. Of text, message and delta one is there.
 type choice struct {
-	Index    int      `json:"index"`
-	Text     *string  `json:"text,omitempty"`
-	Message  *message `json:"message,omitempty"`
-	Delta    *message `json:"delta,omitempty"`
-	Logprobs any      `json:"logprobs"`
-	Finish   *string  `json:"finish_reason"`
-	TokenIDs []int32  `json:"token_ids,omitempty"`
+	Index    int       `json:"index"`
+	Text     *string   `json:"text,omitempty"`
+	Message  *answered `json:"message,omitempty"`
+	Delta    *message  `json:"delta,omitempty"`
+	Logprobs any       `json:"logprobs"`
+	Finish   *string   `json:"finish_reason"`
+	TokenIDs []int32   `json:"token_ids,omitempty"`
 }
 
 type message struct {
-	Role    string  `json:"role,omitempty"`
-	Content *string `json:"content,omitempty"`
-	Refusal *string `json:"refusal,omitempty"`
+	Role    string     `json:"role,omitempty"`
+	Content *string    `json:"content,omitempty"`
+	Refusal *string    `json:"refusal,omitempty"`
+	Calls   []toolCall `json:"tool_calls,omitempty"`
+}
+
+// answered is a whole message: one that only calls tools has a content too, which is null.
+type answered message
+
+func (m answered) MarshalJSON() ([]byte, error) {
+	return encode(struct {
+		Role    string     `json:"role"`
+		Content *string    `json:"content"`
+		Calls   []toolCall `json:"tool_calls,omitempty"`
+	}{m.Role, m.Content, m.Calls})
 }
 
 // null is a usage that is spelled out: chunks before the last have it when usage was asked for.
@@ -157,15 +169,49 @@ func (b *answerBase) choice(text string, lp any, ids []int32, finish string) cho
 			c.Delta.Content = &text
 		}
 	default:
-		c.Message = &message{Role: "assistant", Content: &text}
+		c.Message = &answered{Role: "assistant", Content: &text}
 	}
 	return c
+}
+
+// read parts what a step has made certain into text and calls of tools.
+func (b *answerBase) read(t engine.Step) (text string, calls []toolCall, err error) {
+	r := b.j.calls
+	if r == nil {
+		return t.Text, nil, nil
+	}
+	text, calls = r.write(t.Text)
+	if t.ID >= 0 && len(t.Piece) == 0 { // a control token, whose text no answer shows
+		piece, err := b.s.e.Piece(t.ID)
+		if err != nil {
+			return "", nil, err
+		}
+		if r.marker(string(piece)) {
+			more, found := r.write(strings.TrimSpace(string(piece)))
+			text, calls = text+more, append(calls, found...)
+		}
+	}
+	return text, calls, nil
+}
+
+// rest is what is left at the end, and the reason why the answer ended.
+func (b *answerBase) rest(finish string) (text string, calls []toolCall, reason string) {
+	r := b.j.calls
+	if r == nil {
+		return "", nil, finish
+	}
+	text, calls = r.end()
+	if r.found > 0 && finish == engine.FinishStop {
+		finish = "tool_calls"
+	}
+	return text, calls, finish
 }
 
 // whole answers with one document.
 type whole struct {
 	answerBase
-	text strings.Builder
+	text  strings.Builder
+	calls []toolCall
 }
 
 func (a *whole) start(cached int) error {
@@ -175,7 +221,12 @@ func (a *whole) start(cached int) error {
 }
 
 func (a *whole) step(t engine.Step) error {
-	a.text.WriteString(t.Text)
+	text, calls, err := a.read(t)
+	if err != nil {
+		return err
+	}
+	a.text.WriteString(text)
+	a.calls = append(a.calls, calls...)
 	if a.j.logprobs >= 0 {
 		return a.probs.add(t)
 	}
@@ -187,7 +238,16 @@ func (a *whole) finish(res *engine.Answered) error {
 	if a.j.logprobs >= 0 {
 		lp = a.probs.object(a.j.chat, a.probs.last(res.Finish))
 	}
-	d := document{head: a.head, Choices: []choice{a.choice(a.text.String(), lp, res.Tokens, res.Finish)}, Usage: a.usage(res), Receipt: a.receipt(res)}
+	text, calls, reason := a.rest(res.Finish)
+	a.text.WriteString(text)
+	c := a.choice(a.text.String(), lp, res.Tokens, reason)
+	if c.Message != nil {
+		c.Message.Calls = append(a.calls, calls...)
+		if len(c.Message.Calls) > 0 && strings.TrimSpace(a.text.String()) == "" {
+			c.Message.Content = nil
+		}
+	}
+	d := document{head: a.head, Choices: []choice{c}, Usage: a.usage(res), Receipt: a.receipt(res)}
 	a.detail(res)
 	a.deadline()
 	writeJSON(a.w, http.StatusOK, d)
@@ -197,7 +257,8 @@ func (a *whole) finish(res *engine.Answered) error {
 // streamed answers with server-sent events, one for each piece of text that became certain.
 type streamed struct {
 	answerBase
-	ids []int32 // of tokens not yet told
+	ids  []int32 // of tokens not yet told
+	sent int     // calls
 }
 
 func (a *streamed) start(cached int) error {
@@ -220,7 +281,7 @@ func (a *streamed) start(cached int) error {
 	return send(a.w, nil)
 }
 
-func (a *streamed) step(t engine.Step) error {
+func (a *streamed) step(t engine.Step) (err error) {
 	if a.j.tokenIDs && t.ID >= 0 {
 		a.ids = append(a.ids, t.ID)
 	}
@@ -229,14 +290,23 @@ func (a *streamed) step(t engine.Step) error {
 			return err
 		}
 	}
-	if t.Text == "" && (a.s.facts.hasText || len(a.ids) == 0) {
+	text, calls, err := a.read(t)
+	if err != nil {
+		return err
+	}
+	defer func() { // calls follow the text before them
+		if err == nil {
+			err = a.sendCalls(calls)
+		}
+	}()
+	if text == "" && (a.s.facts.hasText || len(a.ids) == 0) {
 		return nil
 	}
 	var lp any
 	if a.j.logprobs >= 0 {
 		lp = a.probs.object(a.j.chat, a.probs.certain())
 	}
-	c := a.choice(t.Text, lp, a.ids, "")
+	c := a.choice(text, lp, a.ids, "")
 	a.ids = a.ids[:0]
 	return a.send(c)
 }
@@ -249,7 +319,16 @@ func (a *streamed) finish(res *engine.Answered) error {
 		}
 	}
 	a.detail(res)
-	if err := a.send(a.choice("", lp, a.ids, res.Finish)); err != nil {
+	text, calls, reason := a.rest(res.Finish)
+	if text != "" {
+		if err := a.send(a.choice(text, nil, nil, "")); err != nil {
+			return err
+		}
+	}
+	if err := a.sendCalls(calls); err != nil {
+		return err
+	}
+	if err := a.send(a.choice("", lp, a.ids, reason)); err != nil {
 		return err
 	}
 	if a.j.includeUsage || a.j.receipt {
@@ -262,6 +341,21 @@ func (a *streamed) finish(res *engine.Answered) error {
 		}
 	}
 	return send(a.w, []byte("data: [DONE]\n\n"))
+}
+
+// sendCalls sends each call in one piece: it is told apart from text only when it is whole.
+func (a *streamed) sendCalls(calls []toolCall) error {
+	for i := range calls {
+		n := a.sent
+		calls[i].Index = &n
+		a.sent++
+		c := a.choice("", nil, nil, "")
+		c.Delta.Calls = calls[i : i+1]
+		if err := a.send(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *streamed) send(c choice) error {

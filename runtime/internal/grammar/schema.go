@@ -529,3 +529,34 @@ func value(d *json.Decoder, depth int) (any, error) {
 	}
 	return t, nil
 }
+
+// Tool is a function that a text may call, and the schema of its arguments; empty: any object.
+type Tool struct {
+	Name   string
+	Schema json.RawMessage
+}
+
+// Call is one call of one of the tools: {"name": …, "arguments": …}, with the arguments under key. Errors wrap ErrSchema or ErrTooLarge.
+func Call(tools []Tool, key string) (*Schema, error) {
+	return compile(func(c *compiler) (part, error) {
+		var parts []part
+		for _, t := range tools {
+			arguments := call(c.json.object)
+			if len(t.Schema) > 0 {
+				var err error
+				if c.root, err = parse(t.Schema); err != nil {
+					return nil, fmt.Errorf("%w: %s: %w", ErrSchema, t.Name, err)
+				}
+				clear(c.refs) // each schema is a document of its own
+				if arguments, err = c.schema(c.root, t.Name+"#"); err != nil {
+					return nil, err
+				}
+			}
+			parts = append(parts, sequence(literal(`{"name": `+quoted(t.Name)+`, `+quoted(key)+`: `), arguments, literal("}")))
+		}
+		if len(parts) == 0 {
+			return nil, refuse("#", "there is no tool")
+		}
+		return either(parts...), nil
+	})
+}
