@@ -10,7 +10,7 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/shared"
+	openaishared "github.com/openai/openai-go/v3/shared"
 	"github.com/stretchr/testify/require"
 )
 
@@ -58,8 +58,8 @@ func TestOpenAIsClientReadsCallsAndShapes(t *testing.T) {
 	ctx := context.Background()
 	p := openai.ChatCompletionNewParams{Model: "tiny", Seed: openai.Int(7), MaxCompletionTokens: openai.Int(300), Temperature: openai.Float(1),
 		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("Add.")},
-		Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: "add",
-			Parameters: shared.FunctionParameters{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "integer"}}, "required": []string{"a"}}})},
+		Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(openaishared.FunctionDefinitionParam{Name: "add",
+			Parameters: openaishared.FunctionParameters{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "integer"}}, "required": []string{"a"}}})},
 		ToolChoice: openai.ChatCompletionToolChoiceOptionUnionParam{OfAuto: openai.String("required")}}
 	whole, err := c.Chat.Completions.New(ctx, p)
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestOpenAIsClientReadsCallsAndShapes(t *testing.T) {
 	require.Equal(t, calls[0].Function.Arguments, acc.Choices[0].Message.ToolCalls[0].Function.Arguments)
 
 	p.Tools, p.ToolChoice = nil, openai.ChatCompletionToolChoiceOptionUnionParam{}
-	p.ResponseFormat = openai.ChatCompletionNewParamsResponseFormatUnion{OfJSONSchema: &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
+	p.ResponseFormat = openai.ChatCompletionNewParamsResponseFormatUnion{OfJSONSchema: &openaishared.ResponseFormatJSONSchemaParam{JSONSchema: openaishared.ResponseFormatJSONSchemaJSONSchemaParam{
 		Name: "animal", Strict: openai.Bool(true), Schema: map[string]any{"enum": []string{"fox", "lamb"}}}}}
 	shaped, err := c.Chat.Completions.New(ctx, p)
 	require.NoError(t, err)
