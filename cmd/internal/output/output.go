@@ -1,7 +1,7 @@
 // Package output writes files that get their names when they are whole.
 //
 // Its one noun is File: it is written beside its place, under its name and Suffix, and renamed when it is on the disk. A process that is killed leaves only that, and the next
-// one that writes the same file takes it over, so that there is never more than one. It must not know what is written.
+// one that writes the same file takes it over, so that there is never more than one. TempDir does the same for directories. The package must not know what is written.
 package output
 
 import (
